@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
 import type { CountersReport } from "../src/api/queries.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
+import { sleep } from "../src/base/lib/sleep.ts";
 import { containersCalled } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
@@ -144,7 +145,7 @@ async function watch(
     statistics.addCounters(await countersOf(client, places), Date.now());
     await addState(client, places, statistics);
     for (let second = 1; ; second++) {
-      await pause(INTERVAL_MS, end);
+      await sleep(INTERVAL_MS, end);
       if (end.aborted) break;
       statistics.addCounters(await countersOf(client, places), Date.now());
       if (second % STATE_EVERY_S === 0) await addState(client, places, statistics);
@@ -166,17 +167,4 @@ async function addState(client: ControlClient, places: Places, statistics: Query
     // Failures are not recorded; the stream of queries says so, too.
     if (codeOf(error) !== "QUERIES_OFF") throw error;
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    if (signal.aborted) done();
-    else signal.addEventListener("abort", done, { once: true });
-  });
 }

@@ -5,6 +5,7 @@ import { useLayoutEffect, useState } from "preact/hooks";
 import { type EgressConnection, type EgressReport, isUnasked } from "../../../api/egress.ts";
 import { clock } from "../model/format.ts";
 import { usePage } from "./context.ts";
+import { repeatedly } from "./hooks.ts";
 import { Wire } from "./parts.tsx";
 
 const EVERY_MS = 5_000;
@@ -96,19 +97,7 @@ function useConnections(id: string): EgressReport | undefined {
   useLayoutEffect(() => {
     const { run } = board;
     if (run === null) return undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isOpen = true;
-    const look = async (): Promise<void> => {
-      const found = await run.connectionsOf(id);
-      if (!isOpen) return;
-      setReport(found);
-      timer = setTimeout(() => void look(), EVERY_MS);
-    };
-    void look();
-    return () => {
-      isOpen = false;
-      clearTimeout(timer);
-    };
+    return repeatedly(EVERY_MS, async () => await run.connectionsOf(id), setReport);
   }, [id]);
   return report;
 }

@@ -10,7 +10,7 @@ import { type FailingEntry, failingIn, partsOf } from "../model/failing.ts";
 import { clock } from "../model/format.ts";
 import { usePage } from "./context.ts";
 import { Connections } from "./connections.tsx";
-import { useNow } from "./hooks.ts";
+import { useNow, repeatedly } from "./hooks.ts";
 import { QueryRow } from "./live-panel.tsx";
 import { CauseView } from "./cause-view.tsx";
 import { Pill, Wire } from "./parts.tsx";
@@ -243,22 +243,15 @@ function useDetail(id: string): { readonly detail: ContainerReport | undefined; 
   useLayoutEffect(() => {
     const { run } = board;
     if (run === null) return undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
     let isOpen = true;
     run.container(id).then(
       (found) => isOpen && setDetail(found),
       () => {},
     );
-    const look = async (): Promise<void> => {
-      const found = await run.queriesOf(id).catch(() => []);
-      if (!isOpen) return;
-      setQueries(found);
-      timer = setTimeout(() => void look(), QUERIES_EVERY_MS);
-    };
-    void look();
+    const end = repeatedly(QUERIES_EVERY_MS, async () => await run.queriesOf(id).catch(() => []), setQueries);
     return () => {
       isOpen = false;
-      clearTimeout(timer);
+      end();
     };
   }, [id]);
   return { detail, queries };

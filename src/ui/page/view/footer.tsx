@@ -6,6 +6,7 @@ import type { CacheEntriesReport, CacheReport } from "../../../api/cache.ts";
 import { useCell } from "../data/cell.ts";
 import { bytes, plural } from "../model/format.ts";
 import { usePage } from "./context.ts";
+import { repeatedly } from "./hooks.ts";
 import { Wire } from "./parts.tsx";
 
 const EVERY_MS = 2_000;
@@ -213,19 +214,13 @@ function useCache(filter: string): {
   useLayoutEffect(() => {
     const { run } = board;
     if (run === null) return undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isOpen = true;
-    const look = async (): Promise<void> => {
-      const next = await Promise.all([run.cache(), run.cacheEntries(`*${filter}*`)]).catch(() => undefined);
-      if (!isOpen) return;
-      if (next !== undefined) setFound({ report: next[0], entries: next[1] });
-      timer = setTimeout(() => void look(), EVERY_MS);
-    };
-    void look();
-    return () => {
-      isOpen = false;
-      clearTimeout(timer);
-    };
+    return repeatedly(
+      EVERY_MS,
+      async () => await Promise.all([run.cache(), run.cacheEntries(`*${filter}*`)]).catch(() => undefined),
+      (next) => {
+        if (next !== undefined) setFound({ report: next[0], entries: next[1] });
+      },
+    );
   }, [filter]);
   return found;
 }

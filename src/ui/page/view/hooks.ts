@@ -1,4 +1,4 @@
-/** Hooks: the time, the width of an element, and moving the focus with the arrow keys. */
+/** Hooks: the time, what is read again and again, the width of an element, and moving the focus with the arrow keys. */
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
@@ -10,6 +10,23 @@ export function useNow(everyMs: number): number {
     return () => clearInterval(timer);
   }, [everyMs]);
   return nowMs;
+}
+
+/** Passes on what is read, now and so long after each time. Returns what ends it, for an effect: nothing is passed on after that. */
+export function repeatedly<T>(everyMs: number, read: () => Promise<T>, pass: (found: T) => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isOpen = true;
+  const look = async (): Promise<void> => {
+    const found = await read();
+    if (!isOpen) return;
+    pass(found);
+    timer = setTimeout(() => void look(), everyMs);
+  };
+  void look();
+  return () => {
+    isOpen = false;
+    clearTimeout(timer);
+  };
 }
 
 export function useWidth(of: RefObject<HTMLElement | null>): number {
