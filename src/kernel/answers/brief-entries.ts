@@ -9,6 +9,7 @@ import { monotonicNs } from "../monotonic.ts";
 import type { AnswerKinds } from "./answer-kinds.ts";
 import { AskedQuestions } from "./asked-questions.ts";
 import { BriefRound } from "./brief-round.ts";
+import { writeQuestion } from "./key-list.ts";
 import {
   AUTHENTIC,
   AUTHORITATIVE,
@@ -19,7 +20,6 @@ import {
   BRIEF_RECORDS_MAX,
   BRIEF_VALUE,
   BRIEF_VALUE_BYTES,
-  KEY,
   LABELS_MAX,
   LOCAL,
   NAME_BYTES_MAX,
@@ -85,7 +85,7 @@ export class BriefEntries {
 
   /** The number of entries, with those that have ended. */
   get size(): number {
-    return this.#rounds.reduce((sum, { count }) => sum + count, 0);
+    return this.#rounds.reduce((sum, { keys }) => sum + keys.count, 0);
   }
 
   /** Notes the question; returns whether it was asked before in its period, and its answer is wanted. */
@@ -112,9 +112,14 @@ export class BriefEntries {
       this.#asked?.settle();
       return false;
     }
-    this.#encodeKey(answer, round.generation, periodAt(phaseOf(answer), nowNs));
+    writeQuestion(newKey, this.#parts.space, round.generation, answer);
+    newKey.writeUInt32LE(periodAt(phaseOf(answer), nowNs), BRIEF_KEY.period);
+    newKey.writeUInt32LE(bitsOf(answer), BRIEF_KEY.bits);
     this.#encodeValue(answer, bytes, records, nowNs);
-    newValue.writeUInt16LE(BRIEF_ENTRY | ((round.number % ROUNDS) << ROUND_SHIFT) | round.count, BRIEF_VALUE.entry);
+    newValue.writeUInt16LE(
+      BRIEF_ENTRY | ((round.number % ROUNDS) << ROUND_SHIFT) | round.keys.count,
+      BRIEF_VALUE.entry,
+    );
     if (!this.#parts.table.insert(newKey, newValue)) {
       this.#parts.share.give(1);
       return false;
@@ -141,7 +146,7 @@ export class BriefEntries {
     this.#parts.onEnding();
     for (const round of ended) {
       this.#parts.table.delete(round);
-      this.#parts.share.give(round.count);
+      this.#parts.share.give(round.keys.count);
     }
     this.#rounds = this.#rounds.filter((round) => !ended.includes(round));
   }
@@ -150,8 +155,8 @@ export class BriefEntries {
   read(entry: number, into: Buffer): Buffer | undefined {
     const [number, index] = [(entry & ~BRIEF_ENTRY) >> ROUND_SHIFT, entry & ROUND_INDEX_MAX];
     const round = this.#rounds.find((each) => each.number % ROUNDS === number);
-    if (round === undefined || index >= round.count) return undefined;
-    const key = round.keyOf(index);
+    if (round === undefined || index >= round.keys.count) return undefined;
+    const key = round.keys.at(index);
     return this.#parts.table.read(key, into) ? key : undefined;
   }
 
@@ -159,7 +164,7 @@ export class BriefEntries {
   takeFailed(into: Buffer, visit: (key: Buffer, times: number) => void): void {
     for (const round of this.#rounds) {
       for (const entry of round.failing) {
-        const key = round.keyOf(entry.index);
+        const key = round.keys.at(entry.index);
         if (!this.#parts.table.read(key, into)) continue;
         const answered = Number(into.readBigUInt64LE(BRIEF_VALUE.answered));
         if (answered > entry.taken) visit(key, answered - entry.taken);
@@ -191,17 +196,6 @@ export class BriefEntries {
     // Others may hold what has ended.
     table.sweep(nowNs);
     return share.take(1);
-  }
-
-  #encodeKey(answer: BriefKernelAnswer, generation: number, period: number): void {
-    const { type, name, nameBytes } = answer;
-    newKey.fill(0);
-    newKey.writeUInt32LE(this.#parts.space, KEY.space);
-    newKey.writeInt32LE(generation, KEY.generation);
-    for (let at = 0; at < nameBytes; at++) newKey[KEY.name + at] = name[at] as number;
-    newKey.writeUInt16BE(type, KEY.type);
-    newKey.writeUInt32LE(period, BRIEF_KEY.period);
-    newKey.writeUInt32LE(bitsOf(answer), BRIEF_KEY.bits);
   }
 
   #encodeValue(answer: BriefKernelAnswer, bytes: number, records: number, nowNs: number): void {

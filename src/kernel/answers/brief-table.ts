@@ -2,8 +2,7 @@
  * BriefTable: the kernel's table of answers for some seconds, which all namespaces share. What a namespace leaves behind is deleted a
  * little later, because a program may still be reading it.
  */
-import { Pool, type PoolLimits } from "../../base/lib/share.ts";
-import type { Share } from "../../base/lib/share.ts";
+import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 import { MAP_FLAG, MAP_TYPE, createMap, deleteElements, insertElement, readElement } from "../bpf.ts";
 import { closeQuietly } from "../libc.ts";
 import { BriefEntries, type BriefEntriesParts } from "./brief-entries.ts";
@@ -50,8 +49,8 @@ export class BriefTable {
     return readElement(this.map, key, into);
   }
 
-  delete({ keys, count }: BriefRound): void {
-    deleteElements(this.map, keys, BRIEF_KEY_BYTES, count);
+  delete({ keys }: BriefRound): void {
+    deleteElements(this.map, keys.bytes, BRIEF_KEY_BYTES, keys.count);
   }
 
   /** Has all namespaces delete what has ended. */
@@ -64,13 +63,13 @@ export class BriefTable {
   /** These end now, and their namespace is closed. */
   retire(entries: BriefEntries, rounds: readonly BriefRound[], share: Share): void {
     this.#open.delete(entries);
-    const held = rounds.filter(({ count }) => count > 0);
+    const held = rounds.filter(({ keys }) => keys.count > 0);
     if (held.length === 0) return;
     const timer = setTimeout(() => {
       this.#retired.delete(timer);
       for (const round of held) {
         this.delete(round);
-        share.give(round.count);
+        share.give(round.keys.count);
       }
     }, RETIRED_MS).unref();
     this.#retired.add(timer);

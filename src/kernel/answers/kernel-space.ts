@@ -23,7 +23,6 @@ import {
   BRIEF_ENTRY,
   BRIEF_VALUE,
   BRIEF_VALUE_BYTES,
-  KEY,
   KEY_BYTES,
   LABELS_MAX,
   LOCAL,
@@ -33,12 +32,10 @@ import {
   VALUE,
   VALUE_BYTES,
 } from "./layout.ts";
+import { KeyList, writeQuestion } from "./key-list.ts";
 import type { LinkThread } from "./link-thread.ts";
 import { attachToLoopback } from "./loopback-link.ts";
 import { RepeatedMessage } from "./repeated-message.ts";
-
-/** Room for the keys of a space, which doubles when it is full. */
-const KEYS_FIRST = 16;
 
 interface SpaceParts {
   readonly index: number;
@@ -63,9 +60,7 @@ export class KernelSpace implements KernelAnswerMemory {
   readonly #brief: BriefEntries;
   onEnding: (() => void) | undefined;
   onFailuresEnding: (() => void) | undefined;
-  /** The keys of its entries, one after the other. */
-  #keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
-  #count = 0;
+  readonly #keys = new KeyList(KEY_BYTES);
   /** Our own queries among those that were answered. */
   #own = 0;
   /** The generation of its entries. */
@@ -121,7 +116,7 @@ export class KernelSpace implements KernelAnswerMemory {
 
   /** The number of answers that the kernel has for it. */
   get size(): number {
-    return this.#generation === this.#current() ? this.#count : 0;
+    return this.#generation === this.#current() ? this.#keys.count : 0;
   }
 
   get isRecording(): boolean {
@@ -146,9 +141,9 @@ export class KernelSpace implements KernelAnswerMemory {
         visit(message.answer(this.#sourceOf(reply), atMs));
         return true;
       }
-      if (entry >= this.#count || recordGeneration !== generation) return false;
+      if (entry >= this.#keys.count || recordGeneration !== generation) return false;
       if (message.entry !== entry) {
-        const key = this.#keys.subarray(entry * KEY_BYTES, (entry + 1) * KEY_BYTES);
+        const key = this.#keys.at(entry);
         if (!readElement(answers, key, this.#value)) return false;
         message.write(entry, key, this.#value);
         kind = this.#value[VALUE.kind] as number;
@@ -251,7 +246,7 @@ export class KernelSpace implements KernelAnswerMemory {
       share.give(1);
       return false;
     }
-    this.#note();
+    this.#keys.add(this.#key);
     return true;
   }
 
@@ -296,20 +291,15 @@ export class KernelSpace implements KernelAnswerMemory {
     // What was answered from these entries can only be read while they exist.
     this.onEnding?.();
     this.#generation = this.#current();
-    if (this.#count === 0) return;
-    deleteElements(answers, this.#keys, KEY_BYTES, this.#count);
-    share.give(this.#count);
-    this.#count = 0;
-    this.#keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
+    const { bytes, count } = this.#keys;
+    if (count === 0) return;
+    deleteElements(answers, bytes, KEY_BYTES, count);
+    share.give(count);
+    this.#keys.clear();
   }
 
-  #encode({ type, name, nameBytes, ...answer }: KernelAnswer, bytes: number): void {
-    const key = this.#key;
-    key.fill(0);
-    key.writeUInt32LE(this.#parts.index, KEY.space);
-    key.writeInt32LE(this.#generation, KEY.generation);
-    for (let at = 0; at < nameBytes; at++) key[KEY.name + at] = name[at] as number;
-    key.writeUInt16BE(type, KEY.type);
+  #encode(answer: KernelAnswer, bytes: number): void {
+    writeQuestion(this.#key, this.#parts.index, this.#generation, answer);
     const value = this.#value;
     value.fill(0);
     value[VALUE.answers] = answer.answers;
@@ -317,20 +307,9 @@ export class KernelSpace implements KernelAnswerMemory {
     value[VALUE.bytes] = bytes;
     value[VALUE.recordBytes] = answer.shuffledBytes;
     value[VALUE.codes] = answer.rcode | (answer.isAuthoritative ? AUTHORITATIVE : 0);
-    const { rcode, source } = answer;
+    const { type, rcode, source } = answer;
     value[VALUE.kind] = source === undefined ? OWN_KIND : this.#parts.kinds.numberOf({ type, rcode, source });
-    value.writeUInt16LE(this.#count, VALUE.entry);
+    value.writeUInt16LE(this.#keys.count, VALUE.entry);
     for (let at = 0; at < bytes; at++) value[VALUE.body + at] = answer.message[answer.from + at] as number;
-  }
-
-  #note(): void {
-    const at = this.#count * KEY_BYTES;
-    if (at === this.#keys.length) {
-      const longer = Buffer.allocUnsafeSlow(2 * at);
-      this.#keys.copy(longer);
-      this.#keys = longer;
-    }
-    this.#key.copy(this.#keys, at);
-    this.#count++;
   }
 }
