@@ -56,6 +56,12 @@ export function compare(w: NetlinkWriter, value: Uint8Array, operation: number =
   });
 }
 
+/** Of the transport protocol with this number. */
+export function ofProtocol(w: NetlinkWriter, protocol: number): void {
+  loadMeta(w, nft.NFT_META_L4PROTO);
+  compare(w, Buffer.of(protocol));
+}
+
 /** Masks what is loaded. */
 export function maskBytes(w: NetlinkWriter, mask: Uint8Array): void {
   expression(w, "bitwise", () => {
@@ -99,13 +105,14 @@ export function lookUp(w: NetlinkWriter, set: string, isVerdictMap = false): voi
   });
 }
 
-/** Adds what is loaded to the set, or renews it; ends the rule if the set is full. */
-export function updateSet(w: NetlinkWriter, set: string, timeoutMs: number): void {
+/** Adds what is loaded to the set, or renews it; ends the rule if the set is full. `each`: an expression that an element has. */
+export function updateSet(w: NetlinkWriter, set: string, timeoutMs: number, each?: () => void): void {
   expression(w, "dynset", () => {
     w.text(nft.NFTA_DYNSET_SET_NAME, set);
     w.u32(nft.NFTA_DYNSET_OP, nft.NFT_DYNSET_OP_UPDATE);
     w.u32(nft.NFTA_DYNSET_SREG_KEY, nft.NFT_REG_1);
     w.u64(nft.NFTA_DYNSET_TIMEOUT, timeoutMs);
+    each?.();
   });
 }
 

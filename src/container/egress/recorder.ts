@@ -7,9 +7,10 @@ import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { attributeList, attributesIn } from "../../kernel/netlink-message.ts";
 import { type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
+import { readPortKey } from "../../kernel/nft-port-key.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { NETDEV, type RecordedLink, RecordingTable, readKey, setsToRead } from "./recording-table.ts";
+import { NETDEV, type RecordedLink, RecordingTable, setsToRead } from "./recording-table.ts";
 
 /** A destination that the kernel has recorded. */
 export interface Recorded {
@@ -263,7 +264,7 @@ function elementOf(bytes: Buffer): Recorded | undefined {
   if (key === undefined || left === undefined) return undefined;
   // The memory that it was read into is used again.
   const own = Buffer.from(key);
-  const { address, protocol, port } = readKey(own);
+  const { address, protocol, port } = readPortKey(own);
   return {
     key: own,
     address,

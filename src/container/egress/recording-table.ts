@@ -10,19 +10,23 @@
  * Nothing is refused. What has no port, and what comes in fragments without one, counts as port 0.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
+import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
   compare,
-  expression,
   loadImmediate,
   loadMeta,
+  loadPayload,
   lookUp,
   maskBytes,
   networkU16,
+  ofProtocol,
+  updateSet,
   verdict,
 } from "../../kernel/nft-expressions.ts";
+import { PORT_FIELDS_BYTES, WORD_BYTES } from "../../kernel/nft-port-key.ts";
+import { NftTable, type Rule, type SetElement } from "../../kernel/nft-table.ts";
 
 export const NETDEV = 5;
 /** Before all other rules of the device: what those refuse was tried nevertheless. */
@@ -33,7 +37,6 @@ const WITH_PORTS = [PROTOCOL.tcp, PROTOCOL.udp, 33, 132, 136];
 const TCP_FLAGS_AT = 13;
 const [FIN, SYN, RST, ACK] = [0x01, 0x02, 0x04, 0x10];
 const [SOURCE_PORT, DESTINATION_PORT] = [0, 2];
-const WORD = 4;
 /** The types by which nft(8) shows keys; those of a key of several fields are 6 bits each. */
 const SHOWN = { 4: 7, 6: 8, protocol: 12, port: 13, answers4: 14, answers6: 29 } as const;
 const SHOWN_BITS = 6;
@@ -82,41 +85,27 @@ export function setsToRead(id: string): string[] {
   return VERSIONS.map((version) => connectionsSet(version, id));
 }
 
-/** What a key of these sets says. */
-export function readKey(key: Buffer): { address: Buffer; protocol: number; port: number } {
-  const at = key.length - 2 * WORD;
-  return { address: key.subarray(0, at), protocol: key[at] ?? 0, port: key.readUInt16BE(at + WORD) };
-}
-
 /** A link of a container, by its index and name on the host. */
 export interface RecordedLink {
   readonly index: number;
   readonly name: string;
 }
 
-interface SetPlan {
-  readonly flags: number;
-  readonly shownAs: number;
-  readonly keyLength: number;
-  readonly size: number;
-}
-
-type Rule = (w: NetlinkWriter) => void;
-
 export class RecordingTable {
-  readonly name: string;
+  readonly #table: NftTable;
 
   constructor(name: string) {
-    this.name = name;
+    this.#table = new NftTable(NETDEV, name);
+  }
+
+  get name(): string {
+    return this.#table.name;
   }
 
   /** The kernel removes it with the socket that creates it. */
   create(): NftCommand[] {
     return [
-      this.#command(nft.NFT_MSG_NEWTABLE, NLM_F_CREATE, "table", (w) => {
-        w.text(nft.NFTA_TABLE_NAME, this.name);
-        w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
-      }),
+      this.#table.create(nft.NFT_TABLE_F_OWNER),
       ...this.#constants(PORTS_SET, SHOWN.protocol, WITH_PORTS),
       ...VERSIONS.flatMap((each) => this.#constants(answersSet(each), SHOWN[`answers${each.number}`], each.answers)),
     ];
@@ -132,32 +121,27 @@ export class RecordingTable {
 
   removeContainer(id: string): NftCommand[] {
     return VERSIONS.flatMap((version) =>
-      [connectionsSet(version, id), incomingSet(version, id)].map((set) =>
-        this.#command(nft.NFT_MSG_DELSET, 0, `set ${set}`, (w) => {
-          w.text(nft.NFTA_SET_TABLE, this.name);
-          w.text(nft.NFTA_SET_NAME, set);
-        }),
-      ),
+      [connectionsSet(version, id), incomingSet(version, id)].map((set) => this.#table.deleteSet(set)),
     );
   }
 
   /** Removes destinations from the sets of a container. */
   removeKeys(id: string, keys: readonly Buffer[]): NftCommand[] {
     return VERSIONS.flatMap((version) => {
-      const own = keys.filter((key) => key.length === version.length + 2 * WORD);
-      return own.length === 0 ? [] : [this.#elements(nft.NFT_MSG_DELSETELEM, connectionsSet(version, id), own)];
+      const own = keys.filter((key) => key.length === version.length + PORT_FIELDS_BYTES);
+      return this.#table.elements("remove", connectionsSet(version, id), own.map(elementOf));
     });
   }
 
   /** `tellsAnswers`: the kernel can look at what goes to the container, too. */
   addLink(id: string, { index, name }: RecordedLink, tellsAnswers: boolean): NftCommand[] {
     return [
-      this.#chain(fromChain(index), nft.NF_NETDEV_INGRESS, name),
-      ...this.#rules(fromChain(index), [otherTcp, ...VERSIONS.flatMap((each) => recording(each, id))]),
+      this.#table.chain(fromChain(index), { number: nft.NF_NETDEV_INGRESS, priority: PRIORITY, device: name }),
+      ...this.#table.rules(fromChain(index), [otherTcp, ...VERSIONS.flatMap((each) => recording(each, id))]),
       ...(tellsAnswers
         ? [
-            this.#chain(toChain(index), nft.NF_NETDEV_EGRESS, name),
-            ...this.#rules(
+            this.#table.chain(toChain(index), { number: nft.NF_NETDEV_EGRESS, priority: PRIORITY, device: name }),
+            ...this.#table.rules(
               toChain(index),
               VERSIONS.map((each) => incoming(each, id)),
             ),
@@ -168,91 +152,28 @@ export class RecordingTable {
 
   removeLink({ index }: Pick<RecordedLink, "index">, tellsAnswers: boolean): NftCommand[] {
     const chains = tellsAnswers ? [fromChain(index), toChain(index)] : [fromChain(index)];
-    return chains.map((chain) =>
-      this.#command(nft.NFT_MSG_DELCHAIN, 0, `chain ${chain}`, (w) => {
-        w.text(nft.NFTA_CHAIN_TABLE, this.name);
-        w.text(nft.NFTA_CHAIN_NAME, chain);
-      }),
-    );
+    return chains.map((chain) => this.#table.deleteChain(chain));
   }
 
   /** A set of bytes that never changes. */
-  #constants(set: string, shownAs: number, values: readonly number[]): NftCommand[] {
+  #constants(name: string, shownAs: number, values: readonly number[]): NftCommand[] {
+    const elements = values.map((value) => elementOf(Buffer.of(value)));
     return [
-      this.#set(set, { flags: 0, shownAs, keyLength: 1, size: values.length }),
-      this.#elements(
-        nft.NFT_MSG_NEWSETELEM,
-        set,
-        values.map((value) => Buffer.of(value)),
-      ),
+      this.#table.set({ name, shownAs, keyLength: 1, size: values.length }),
+      ...this.#table.elements("add", name, elements),
     ];
   }
 
-  #elements(command: number, set: string, keys: readonly Buffer[]): NftCommand {
-    const flags = command === nft.NFT_MSG_NEWSETELEM ? NLM_F_CREATE : 0;
-    return this.#command(command, flags, `elements of ${set}`, (w) => {
-      w.text(nft.NFTA_SET_ELEM_LIST_TABLE, this.name);
-      w.text(nft.NFTA_SET_ELEM_LIST_SET, set);
-      w.nested(nft.NFTA_SET_ELEM_LIST_ELEMENTS, () => {
-        for (const key of keys) {
-          w.nested(nft.NFTA_LIST_ELEM, () =>
-            w.nested(nft.NFTA_SET_ELEM_KEY, () => w.attribute(nft.NFTA_DATA_VALUE, key)),
-          );
-        }
-      });
-    });
-  }
-
   /** Its keys are an address, a second field, and a port. */
-  #recordingSet(set: string, { number, length }: Version, second: number, size: number): NftCommand {
+  #recordingSet(name: string, { number, length }: Version, second: number, size: number): NftCommand {
     const shownAs = (((SHOWN[number] << SHOWN_BITS) | second) << SHOWN_BITS) | SHOWN.port;
-    return this.#set(set, {
-      flags: nft.NFT_SET_TIMEOUT | nft.NFT_SET_EVAL,
-      shownAs,
-      keyLength: length + 2 * WORD,
-      size,
-    });
+    const flags = nft.NFT_SET_TIMEOUT | nft.NFT_SET_EVAL;
+    return this.#table.set({ name, flags, shownAs, keyLength: length + PORT_FIELDS_BYTES, size });
   }
+}
 
-  #set(set: string, { flags, shownAs, keyLength, size }: SetPlan): NftCommand {
-    return this.#command(nft.NFT_MSG_NEWSET, NLM_F_CREATE, `set ${set}`, (w) => {
-      w.text(nft.NFTA_SET_TABLE, this.name);
-      w.text(nft.NFTA_SET_NAME, set);
-      w.u32(nft.NFTA_SET_FLAGS, flags);
-      w.u32(nft.NFTA_SET_KEY_TYPE, shownAs);
-      w.u32(nft.NFTA_SET_KEY_LEN, keyLength);
-      w.nested(nft.NFTA_SET_DESC, () => w.u32(nft.NFTA_SET_DESC_SIZE, size));
-      w.u32(nft.NFTA_SET_ID, 1);
-    });
-  }
-
-  #chain(chain: string, hook: number, device: string): NftCommand {
-    return this.#command(nft.NFT_MSG_NEWCHAIN, NLM_F_CREATE, `chain ${chain}`, (w) => {
-      w.text(nft.NFTA_CHAIN_TABLE, this.name);
-      w.text(nft.NFTA_CHAIN_NAME, chain);
-      w.nested(nft.NFTA_CHAIN_HOOK, () => {
-        w.u32(nft.NFTA_HOOK_HOOKNUM, hook);
-        w.u32(nft.NFTA_HOOK_PRIORITY, PRIORITY);
-        w.text(nft.NFTA_HOOK_DEV, device);
-      });
-      w.u32(nft.NFTA_CHAIN_POLICY, nft.NF_ACCEPT);
-      w.text(nft.NFTA_CHAIN_TYPE, "filter");
-    });
-  }
-
-  #rules(chain: string, rules: readonly Rule[]): NftCommand[] {
-    return rules.map((rule, index) =>
-      this.#command(nft.NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, `rule ${index + 1} of ${chain}`, (w) => {
-        w.text(nft.NFTA_RULE_TABLE, this.name);
-        w.text(nft.NFTA_RULE_CHAIN, chain);
-        w.nested(nft.NFTA_RULE_EXPRESSIONS, () => rule(w));
-      }),
-    );
-  }
-
-  #command(command: number, flags: number, about: string, write: NftCommand["write"]): NftCommand {
-    return { family: NETDEV, command, flags, about: `${about} of table ${this.name}`, write };
-  }
+function elementOf(key: Buffer): SetElement {
+  return { key };
 }
 
 /** First, because most packets are that: those of open TCP connections. */
@@ -270,7 +191,7 @@ function recording(version: Version, id: string): Rule[] {
     countIn(w, connectionsSet(version, id));
     verdict(w, nft.NF_ACCEPT);
   };
-  const next = nft.NFT_REG32_00 + length / WORD;
+  const next = nft.NFT_REG32_00 + length / WORD_BYTES;
   return [
     (w) => {
       ofVersion(w, version);
@@ -309,14 +230,14 @@ function recording(version: Version, id: string): Rule[] {
 
 function incoming(version: Version, id: string): Rule {
   const { length, sourceAt } = version;
-  const next = nft.NFT_REG32_00 + length / WORD;
+  const next = nft.NFT_REG32_00 + length / WORD_BYTES;
   return (w) => {
     ofVersion(w, version);
     ofProtocol(w, PROTOCOL.udp);
     load(w, nft.NETWORK_HEADER, sourceAt, length);
     load(w, nft.TRANSPORT_HEADER, SOURCE_PORT, 2, next);
     load(w, nft.TRANSPORT_HEADER, DESTINATION_PORT, 2, next + 1);
-    updateIn(w, incomingSet(version, id), LIMITS.egressIncomingMs, () => undefined);
+    updateSet(w, incomingSet(version, id), LIMITS.egressIncomingMs);
   };
 }
 
@@ -325,37 +246,17 @@ function ofVersion(w: NetlinkWriter, { etherType }: Version): void {
   compare(w, networkU16(etherType));
 }
 
-function ofProtocol(w: NetlinkWriter, protocol: number): void {
-  loadMeta(w, nft.NFT_META_L4PROTO);
-  compare(w, Buffer.of(protocol));
-}
-
 /** Ends the rule where the packet has no such bytes. */
-function load(w: NetlinkWriter, base: number, offset: number, length: number, register: number = nft.NFT_REG_1): void {
-  expression(w, "payload", () => {
-    w.u32(nft.NFTA_PAYLOAD_DREG, register);
-    w.u32(nft.NFTA_PAYLOAD_BASE, base);
-    w.u32(nft.NFTA_PAYLOAD_OFFSET, offset);
-    w.u32(nft.NFTA_PAYLOAD_LEN, length);
-  });
+function load(w: NetlinkWriter, base: number, offset: number, length: number, register?: number): void {
+  loadPayload(w, { base, offset, length }, register);
 }
 
 /** Ends the rule where the set is full. */
 function countIn(w: NetlinkWriter, set: string): void {
-  updateIn(w, set, LIMITS.egressKernelMs, () =>
+  updateSet(w, set, LIMITS.egressKernelMs, () =>
     w.nested(nft.NFTA_DYNSET_EXPR, () => {
       w.text(nft.NFTA_EXPR_NAME, "counter");
       w.nested(nft.NFTA_EXPR_DATA, () => undefined);
     }),
   );
-}
-
-function updateIn(w: NetlinkWriter, set: string, timeoutMs: number, more: () => void): void {
-  expression(w, "dynset", () => {
-    w.text(nft.NFTA_DYNSET_SET_NAME, set);
-    w.u32(nft.NFTA_DYNSET_OP, nft.NFT_DYNSET_OP_UPDATE);
-    w.u32(nft.NFTA_DYNSET_SREG_KEY, nft.NFT_REG_1);
-    w.u64(nft.NFTA_DYNSET_TIMEOUT, timeoutMs);
-    more();
-  });
 }

@@ -15,15 +15,8 @@ import { LIMITS } from "../../base/limits.ts";
 import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
 import { LISTENER_ADDRESSES, LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
-import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
-import {
-  NFPROTO_BRIDGE,
-  NFPROTO_IPV4,
-  NFPROTO_IPV6,
-  type NftCommand,
-  NftSocket,
-  deleteTable,
-} from "../../kernel/nfnetlink.ts";
+import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
+import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
   compare,
@@ -31,10 +24,13 @@ import {
   loadImmediate,
   loadMeta,
   loadPayload,
+  lookUp,
   nativeU32,
   networkU16,
+  ofProtocol,
   verdict,
 } from "../../kernel/nft-expressions.ts";
+import { NftTable, type Rule } from "../../kernel/nft-table.ts";
 import { ADDRESSES, PROTOCOL_NUMBER } from "../rules/nft-commands.ts";
 import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
 import type { Asker, Askers } from "./asker.ts";
@@ -42,8 +38,12 @@ import type { Asker, Askers } from "./asker.ts";
 const LISTENER_TABLE = "dns11-listener";
 
 const { asker: ASKER_MARK, new: NEW_MARK } = LISTENER_MARKS;
-const NUMBER = { bridge: NFPROTO_BRIDGE, ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
-type Family = keyof typeof NUMBER;
+const TABLES = {
+  bridge: new NftTable(NFPROTO_BRIDGE, LISTENER_TABLE),
+  ip: new NftTable(NFPROTO_IPV4, LISTENER_TABLE),
+  ip6: new NftTable(NFPROTO_IPV6, LISTENER_TABLE),
+} as const;
+type Family = keyof typeof TABLES;
 const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
 const DNS_PORT = 53;
 /** Offsets of a port in a transport header, and of the checksums. */
@@ -52,10 +52,9 @@ const CHECKSUM_AT: Readonly<Record<Protocol, number>> = { udp: 6, tcp: 16 };
 const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
 /** Before everything else in the bridge, and before connection tracking. */
 const PRIORITY_FIRST = -300;
-const SETS = { ip: { name: "askers4", id: 1 }, ip6: { name: "askers6", id: 2 } } as const;
+const SETS = { ip: "askers4", ip6: "askers6" } as const;
 /** The links of known containers. */
 const LINKS = "links";
-const LINKS_ID = 3;
 const LINK_TYPE = 20;
 const ETHERTYPE = { ip: Buffer.of(0x08, 0x00), ip6: Buffer.of(0x86, 0xdd) } as const;
 const LISTENER = { ip: LISTENER_ADDRESSES.ipv4, ip6: LISTENER_ADDRESSES.ipv6 } as const;
@@ -89,11 +88,11 @@ export class ListenerTable {
     waiting: readonly Pick<ListenAddress, "address" | "udpPort">[],
     { byKey, links }: Askers,
   ): Promise<void> {
-    const removals = this.#isInstalled ? FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)) : [];
+    const removals = this.#isInstalled ? FAMILIES.map((family) => TABLES[family].delete()) : [];
     await this.#netns.transact(this.#nft, [
       ...removals,
-      ...FAMILIES.map(newTable),
-      newLinksSet(),
+      ...FAMILIES.map((family) => TABLES[family].create(nft.NFT_TABLE_F_OWNER)),
+      TABLES.bridge.set({ name: LINKS, shownAs: LINK_TYPE, keyLength: LINK_BYTES }),
       ...IP_FAMILIES.flatMap((family) => {
         const at = listening.find(({ address }) => address === LISTENER[family]);
         const waitsAt = waiting.find(({ address }) => address === LISTENER[family])?.udpPort;
@@ -123,7 +122,7 @@ export class ListenerTable {
     if (!this.#isInstalled) return;
     await this.#netns.transact(
       this.#nft,
-      FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)),
+      FAMILIES.map((family) => TABLES[family].delete()),
     );
     this.#isInstalled = false;
   }
@@ -135,57 +134,17 @@ export class ListenerTable {
 
 const IP_FAMILIES: readonly IpFamily[] = ["ip", "ip6"];
 
-function newTable(family: Family): NftCommand {
-  return {
-    family: NUMBER[family],
-    command: nft.NFT_MSG_NEWTABLE,
-    flags: NLM_F_CREATE,
-    about: `table ${family} ${LISTENER_TABLE}`,
-    write: (w) => {
-      w.text(nft.NFTA_TABLE_NAME, LISTENER_TABLE);
-      w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
-    },
-  };
-}
-
-function newLinksSet(): NftCommand {
-  return {
-    family: NFPROTO_BRIDGE,
-    command: nft.NFT_MSG_NEWSET,
-    flags: NLM_F_CREATE,
-    about: `set ${LINKS}`,
-    write: (w) => {
-      w.text(nft.NFTA_SET_TABLE, LISTENER_TABLE);
-      w.text(nft.NFTA_SET_NAME, LINKS);
-      w.u32(nft.NFTA_SET_FLAGS, 0);
-      w.u32(nft.NFTA_SET_KEY_TYPE, LINK_TYPE);
-      w.u32(nft.NFTA_SET_KEY_LEN, LINK_BYTES);
-      w.u32(nft.NFTA_SET_ID, LINKS_ID);
-    },
-  };
-}
-
 /** Each element gets a limit of its own. */
 function newSet(family: IpFamily): NftCommand {
-  const { name, id } = SETS[family];
-  return {
-    family: NFPROTO_BRIDGE,
-    command: nft.NFT_MSG_NEWSET,
-    flags: NLM_F_CREATE,
-    about: `set ${name}`,
-    write: (w) => {
-      w.text(nft.NFTA_SET_TABLE, LISTENER_TABLE);
-      w.text(nft.NFTA_SET_NAME, name);
-      w.u32(nft.NFTA_SET_FLAGS, 0);
-      w.u32(nft.NFTA_SET_KEY_TYPE, KEY_TYPE[family]);
-      w.u32(nft.NFTA_SET_KEY_LEN, LINK_BYTES + ADDRESSES[family].length);
-      w.u32(nft.NFTA_SET_ID, id);
-      w.nested(nft.NFTA_SET_EXPR, () => {
-        w.text(nft.NFTA_EXPR_NAME, "limit");
-        w.nested(nft.NFTA_EXPR_DATA, () => writeLimit(w, LIMITS.listenerPacketsPerSecond, LIMITS.listenerPacketsBurst));
-      });
+  return TABLES.bridge.set({
+    name: SETS[family],
+    shownAs: KEY_TYPE[family],
+    keyLength: LINK_BYTES + ADDRESSES[family].length,
+    each: {
+      name: "limit",
+      write: (w) => writeLimit(w, LIMITS.listenerPacketsPerSecond, LIMITS.listenerPacketsBurst),
     },
-  };
+  });
 }
 
 function elements(askers: Iterable<Asker>, what: "add" | "remove"): NftCommand[] {
@@ -195,39 +154,17 @@ function elements(askers: Iterable<Asker>, what: "add" | "remove"): NftCommand[]
       const bytes = addressBytes(address);
       return bytes?.length === ADDRESSES[family].length ? [Buffer.concat([nativeU32(link), bytes])] : [];
     });
-    return elementCommands(SETS[family].name, keys, what);
+    return elementCommands(SETS[family], keys, what);
   });
 }
 
 function elementCommands(set: string, keys: readonly Uint8Array[], what: "add" | "remove"): NftCommand[] {
-  return inPieces(keys).map((piece) => ({
-    family: NFPROTO_BRIDGE,
-    command: what === "add" ? nft.NFT_MSG_NEWSETELEM : nft.NFT_MSG_DELSETELEM,
-    flags: what === "add" ? NLM_F_CREATE : 0,
-    about: `${what} ${piece.length} elements of ${set}`,
-    write: (w: NetlinkWriter): void => {
-      w.text(nft.NFTA_SET_ELEM_LIST_TABLE, LISTENER_TABLE);
-      w.text(nft.NFTA_SET_ELEM_LIST_SET, set);
-      w.nested(nft.NFTA_SET_ELEM_LIST_ELEMENTS, () => {
-        for (const key of piece) {
-          w.nested(nft.NFTA_LIST_ELEM, () => {
-            w.nested(nft.NFTA_SET_ELEM_KEY, () => w.attribute(nft.NFTA_DATA_VALUE, key));
-          });
-        }
-      });
-    },
-  }));
-}
-
-/** The length of an attribute has sixteen bits. */
-function inPieces<T>(all: readonly T[]): T[][] {
-  const count = Math.ceil(all.length / ELEMENTS_OF_A_COMMAND);
-  return Array.from({ length: count }, (_, index) =>
-    all.slice(index * ELEMENTS_OF_A_COMMAND, (index + 1) * ELEMENTS_OF_A_COMMAND),
+  return TABLES.bridge.elements(
+    what,
+    set,
+    keys.map((key) => ({ key })),
   );
 }
-
-const ELEMENTS_OF_A_COMMAND = 1000;
 
 /**
  * Marks a packet of an asker to the listener. Every other one to it is dropped, unless nobody is known to have its link: a container may
@@ -243,91 +180,92 @@ function bridgeRules(family: IpFamily): NftCommand[] {
   };
   return [
     newChain("bridge", chain, "prerouting"),
-    newRule("bridge", chain, (w) => {
-      toListener(w);
-      loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
-      loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length }, nft.NFT_REG32_00 + 1);
-      expression(w, "lookup", () => {
-        w.text(nft.NFTA_LOOKUP_SET, SETS[family].name);
-        w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);
-      });
-      mark(w, ASKER_MARK);
-      verdict(w, nft.NF_ACCEPT);
-    }),
-    newRule("bridge", chain, (w) => {
-      toListener(w);
-      loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
-      expression(w, "lookup", () => {
-        w.text(nft.NFTA_LOOKUP_SET, LINKS);
-        w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);
-      });
-      drop(w);
-    }),
-    newRule("bridge", chain, (w) => {
-      toListener(w);
-      expression(w, "limit", () => writeLimit(w, LIMITS.listenerNewPerSecond, LIMITS.listenerNewBurst));
-      mark(w, NEW_MARK);
-      verdict(w, nft.NF_ACCEPT);
-    }),
-    newRule("bridge", chain, (w) => {
-      toListener(w);
-      drop(w);
-    }),
+    ...TABLES.bridge.rules(chain, [
+      (w) => {
+        toListener(w);
+        loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
+        loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length }, nft.NFT_REG32_00 + 1);
+        lookUp(w, SETS[family]);
+        mark(w, ASKER_MARK);
+        verdict(w, nft.NF_ACCEPT);
+      },
+      (w) => {
+        toListener(w);
+        loadMeta(w, nft.NFT_META_IIF);
+        lookUp(w, LINKS);
+        drop(w);
+      },
+      (w) => {
+        toListener(w);
+        expression(w, "limit", () => writeLimit(w, LIMITS.listenerNewPerSecond, LIMITS.listenerNewBurst));
+        mark(w, NEW_MARK);
+        verdict(w, nft.NF_ACCEPT);
+      },
+      (w) => {
+        toListener(w);
+        drop(w);
+      },
+    ]),
   ];
 }
 
 /** The guard is behind all translation. Without sockets at the address, it lets nothing through. */
 function ipRules(family: IpFamily, listening: ListenAddress | undefined, waitsAt: number | undefined): NftCommand[] {
   const ports = listening === undefined ? [] : PROTOCOLS.map((protocol) => portOf(listening, protocol));
+  const accepted = (protocol: Protocol, port: number, marked: number): Rule => {
+    return (w) => {
+      matchQuery(w, family, protocol, port, marked);
+      verdict(w, nft.NF_ACCEPT);
+    };
+  };
+  const table = TABLES[family];
   return [
     newChain(family, "query", "prerouting"),
-    ...ports.flatMap(({ protocol, port }) => [
-      ...(protocol === "udp" ? [queryWithoutChecksum(family, port)] : []),
-      queryRule(family, protocol, port, ASKER_MARK),
+    ...table.rules("query", [
+      ...ports.flatMap(({ protocol, port }) => [
+        ...(protocol === "udp" ? [queryWithoutChecksum(family, port)] : []),
+        queryRule(family, protocol, port, ASKER_MARK),
+      ]),
+      ...(waitsAt === undefined ? [] : [queryRule(family, "udp", waitsAt, NEW_MARK)]),
     ]),
-    ...(waitsAt === undefined ? [] : [queryRule(family, "udp", waitsAt, NEW_MARK)]),
     newChain(family, "reply", "output"),
-    ...ports.map(({ protocol, port }) =>
-      newRule(family, "reply", (w) => {
-        loadPayload(w, {
-          base: nft.NETWORK_HEADER,
-          offset: ADDRESSES[family].source,
-          length: ADDRESSES[family].length,
-        });
-        compare(w, listenerBytes(family));
-        matchPort(w, protocol, "source", port);
-        expression(w, "notrack", () => undefined);
-        writePort(w, "source", DNS_PORT, CHECKSUM_AT[protocol]);
-      }),
+    ...table.rules(
+      "reply",
+      ports.map(({ protocol, port }) => replyRule(family, protocol, port)),
     ),
     newChain(family, "guard", "input"),
-    ...ports.map(({ protocol, port }) =>
-      newRule(family, "guard", (w) => {
-        matchQuery(w, family, protocol, port);
-        verdict(w, nft.NF_ACCEPT);
-      }),
-    ),
-    ...(waitsAt === undefined
-      ? []
-      : [
-          newRule(family, "guard", (w) => {
-            matchQuery(w, family, "udp", waitsAt, NEW_MARK);
-            verdict(w, nft.NF_ACCEPT);
-          }),
-        ]),
-    newRule(family, "guard", (w) => {
-      matchDestination(w, family);
-      drop(w);
-    }),
+    ...table.rules("guard", [
+      ...ports.map(({ protocol, port }) => accepted(protocol, port, ASKER_MARK)),
+      ...(waitsAt === undefined ? [] : [accepted("udp", waitsAt, NEW_MARK)]),
+      (w) => {
+        matchDestination(w, family);
+        drop(w);
+      },
+    ]),
   ];
 }
 
-function queryRule(family: IpFamily, protocol: Protocol, port: number, marked: number): NftCommand {
-  return newRule(family, "query", (w) => {
+function queryRule(family: IpFamily, protocol: Protocol, port: number, marked: number): Rule {
+  return (w) => {
     matchQuery(w, family, protocol, DNS_PORT, marked);
     expression(w, "notrack", () => undefined);
     writePort(w, "destination", port, CHECKSUM_AT[protocol]);
-  });
+  };
+}
+
+function replyRule(family: IpFamily, protocol: Protocol, port: number): Rule {
+  const { source, length } = ADDRESSES[family];
+  return (w) => {
+    loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length });
+    compare(w, listenerBytes(family));
+    matchPort(w, protocol, "source", port);
+    expression(w, "notrack", () => undefined);
+    writePort(w, "source", DNS_PORT, CHECKSUM_AT[protocol]);
+  };
+}
+
+function newChain(family: Family, name: string, hook: Hook): NftCommand {
+  return TABLES[family].chain(name, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY_FIRST });
 }
 
 function mark(w: NetlinkWriter, value: number): void {
@@ -349,14 +287,8 @@ function portOf({ udpPort, tcpPort }: ListenAddress, protocol: Protocol): { prot
   return { protocol, port: protocol === "udp" ? udpPort : tcpPort };
 }
 
-/** A packet with a mark to a port of the listener: that of an asker, by default. */
-function matchQuery(
-  w: NetlinkWriter,
-  family: IpFamily,
-  protocol: Protocol,
-  port: number,
-  marked: number = ASKER_MARK,
-): void {
+/** A packet with this mark to a port of the listener. */
+function matchQuery(w: NetlinkWriter, family: IpFamily, protocol: Protocol, port: number, marked: number): void {
   matchDestination(w, family);
   loadMeta(w, nft.NFT_META_MARK);
   compare(w, nativeU32(marked));
@@ -364,21 +296,20 @@ function matchQuery(
 }
 
 function matchPort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof PORT_AT, port: number): void {
-  loadMeta(w, nft.NFT_META_L4PROTO);
-  compare(w, Buffer.of(PROTOCOL_NUMBER[protocol]));
+  ofProtocol(w, PROTOCOL_NUMBER[protocol]);
   loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: PORT_AT[which], length: 2 });
   compare(w, networkU16(port));
 }
 
 /** Zero is the checksum of a sender that makes none, and must stay so. */
-function queryWithoutChecksum(family: IpFamily, port: number): NftCommand {
-  return newRule(family, "query", (w) => {
-    matchQuery(w, family, "udp", DNS_PORT);
+function queryWithoutChecksum(family: IpFamily, port: number): Rule {
+  return (w) => {
+    matchQuery(w, family, "udp", DNS_PORT, ASKER_MARK);
     loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: CHECKSUM_AT.udp, length: 2 });
     compare(w, networkU16(0));
     expression(w, "notrack", () => undefined);
     writePort(w, "destination", port, undefined);
-  });
+  };
 }
 
 function writePort(w: NetlinkWriter, which: keyof typeof PORT_AT, port: number, checksumAt: number | undefined): void {
@@ -402,39 +333,6 @@ function matchDestination(w: NetlinkWriter, family: IpFamily): void {
 function drop(w: NetlinkWriter): void {
   expression(w, "counter", () => undefined);
   verdict(w, nft.NF_DROP);
-}
-
-function newChain(family: Family, name: string, hook: Hook): NftCommand {
-  return {
-    family: NUMBER[family],
-    command: nft.NFT_MSG_NEWCHAIN,
-    flags: NLM_F_CREATE,
-    about: `chain ${name} of table ${family} ${LISTENER_TABLE}`,
-    write: (w) => {
-      w.text(nft.NFTA_CHAIN_TABLE, LISTENER_TABLE);
-      w.text(nft.NFTA_CHAIN_NAME, name);
-      w.nested(nft.NFTA_CHAIN_HOOK, () => {
-        w.u32(nft.NFTA_HOOK_HOOKNUM, nft.NF_HOOKS.indexOf(hook));
-        w.u32(nft.NFTA_HOOK_PRIORITY, PRIORITY_FIRST);
-      });
-      w.u32(nft.NFTA_CHAIN_POLICY, nft.NF_ACCEPT);
-      w.text(nft.NFTA_CHAIN_TYPE, "filter");
-    },
-  };
-}
-
-function newRule(family: Family, chain: string, write: (w: NetlinkWriter) => void): NftCommand {
-  return {
-    family: NUMBER[family],
-    command: nft.NFT_MSG_NEWRULE,
-    flags: NLM_F_CREATE | NLM_F_APPEND,
-    about: `a rule of chain ${chain} of table ${family} ${LISTENER_TABLE}`,
-    write: (w) => {
-      w.text(nft.NFTA_RULE_TABLE, LISTENER_TABLE);
-      w.text(nft.NFTA_RULE_CHAIN, chain);
-      w.nested(nft.NFTA_RULE_EXPRESSIONS, () => write(w));
-    },
-  };
 }
 
 function listenerBytes(family: IpFamily): Uint8Array {

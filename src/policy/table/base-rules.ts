@@ -6,25 +6,21 @@ import { LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { AddressBlock } from "../model/address-block.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { compare, loadMeta, loadPayload, lookUp, nativeU32, verdict } from "../../kernel/nft-expressions.ts";
+import {
+  compare,
+  loadMeta,
+  loadPayload,
+  lookUp,
+  nativeU32,
+  verdict,
+  ofProtocol,
+} from "../../kernel/nft-expressions.ts";
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import { rejections } from "./container-rules.ts";
-import {
-  ADDRESS_LENGTHS,
-  NEIGHBOUR_PLAN,
-  NETWORKS_CHAIN,
-  UNKNOWN_CHAIN,
-  type Rule,
-  changeElements,
-  createChain,
-  createSet,
-  createTable,
-  replaceRules,
-  whoMap,
-  whoPlan,
-} from "./layout.ts";
+import type { Rule } from "../../kernel/nft-table.ts";
+import { ADDRESS_LENGTHS, NEIGHBOUR_PLAN, NETWORKS_CHAIN, UNKNOWN_CHAIN, whoMap, whoPlan, TABLES } from "./layout.ts";
 import { NEIGHBOUR_MESSAGES } from "./link-rules.ts";
-import { PROTOCOLS, fromBlock, inState, isDestinedTo, loadSource, ofFamily, ofProtocol } from "./matches.ts";
+import { PROTOCOLS, fromBlock, inState, isDestinedTo, loadSource, ofFamily } from "./matches.ts";
 
 /** Before the filters of Docker and of firewalls: what passes here is still theirs to refuse. */
 const PRIORITY = -10;
@@ -33,22 +29,21 @@ const HOOKS = ["forward", "input"] as const;
 /** `resolvers`: addresses of this machine at which dns11 answers, to which everybody may send queries. */
 export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): NftCommand[] {
   return [
-    createTable("inet", flags),
-    createTable("netdev", flags),
-    createSet(NEIGHBOUR_PLAN),
-    changeElements(
+    TABLES.inet.create(flags),
+    TABLES.netdev.create(flags),
+    TABLES.netdev.set(NEIGHBOUR_PLAN),
+    ...TABLES.netdev.elements(
       "add",
-      "netdev",
       NEIGHBOUR_PLAN.name,
       NEIGHBOUR_MESSAGES.map((type) => ({ key: Buffer.of(type) })),
     ),
-    createChain("inet", NETWORKS_CHAIN),
-    createChain("inet", UNKNOWN_CHAIN),
-    ...replaceRules("inet", UNKNOWN_CHAIN, rejections()),
-    ...HOOKS.flatMap((hook) => ADDRESS_LENGTHS.map((length) => createSet(whoPlan(whoMap(hook, length), length)))),
-    ...HOOKS.map((hook) => createChain("inet", hook, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY })),
-    ...replaceRules("inet", "forward", [...passing(), ...judged("forward")]),
-    ...replaceRules("inet", "input", [...arriving(resolvers), ...judged("input")]),
+    TABLES.inet.chain(NETWORKS_CHAIN),
+    TABLES.inet.chain(UNKNOWN_CHAIN),
+    ...TABLES.inet.replaceRules(UNKNOWN_CHAIN, rejections()),
+    ...HOOKS.flatMap((hook) => ADDRESS_LENGTHS.map((length) => TABLES.inet.set(whoPlan(whoMap(hook, length), length)))),
+    ...HOOKS.map((hook) => TABLES.inet.chain(hook, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY })),
+    ...TABLES.inet.replaceRules("forward", [...passing(), ...judged("forward")]),
+    ...TABLES.inet.replaceRules("input", [...arriving(resolvers), ...judged("input")]),
   ];
 }
 
@@ -58,7 +53,7 @@ export function networkCommands(subnets: readonly AddressBlock[]): NftCommand[] 
     fromBlock(w, block);
     verdict(w, nft.NFT_GOTO, UNKNOWN_CHAIN);
   });
-  return replaceRules("inet", NETWORKS_CHAIN, rules);
+  return TABLES.inet.replaceRules(NETWORKS_CHAIN, rules);
 }
 
 /** What belongs to a connection that was judged when it began. Helpers of connection tracking open none. */

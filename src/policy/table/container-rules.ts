@@ -6,29 +6,23 @@ import { type AddressBlock, readAddressBlock } from "../model/address-block.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { expression, verdict } from "../../kernel/nft-expressions.ts";
+import { expression, verdict, ofProtocol } from "../../kernel/nft-expressions.ts";
+import type { Rule, SetPlan } from "../../kernel/nft-table.ts";
 import {
   type AddressLength,
-  type Rule,
-  type SetPlan,
   addressSet,
   addressesPlan,
-  createChain,
-  createSet,
-  deleteChain,
-  deleteSet,
   judgingChain,
   portSet,
   portsPlan,
   refusingChain,
-  replaceRules,
   seenSet,
+  TABLES,
 } from "./layout.ts";
 import {
   PROTOCOLS,
   inState,
   isDestinedTo,
-  ofProtocol,
   passesThrough,
   recordIn,
   sentTo,
@@ -84,11 +78,11 @@ export function containerCommands(container: PolicedContainer): NftCommand[] {
   const [judging, refusing] = [judgingChain(id), refusingChain(id)];
   const lengths = lengthsOf(container);
   return [
-    createChain("inet", judging),
-    createChain("inet", refusing),
-    ...lengths.flatMap((length) => setPlans(id, length)).map(createSet),
-    ...replaceRules("inet", judging, judgingRules(container, lengths)),
-    ...replaceRules("inet", refusing, refusingRules(container, lengths)),
+    TABLES.inet.chain(judging),
+    TABLES.inet.chain(refusing),
+    ...lengths.flatMap((length) => setPlans(id, length)).map((plan) => TABLES.inet.set(plan)),
+    ...TABLES.inet.replaceRules(judging, judgingRules(container, lengths)),
+    ...TABLES.inet.replaceRules(refusing, refusingRules(container, lengths)),
   ];
 }
 
@@ -96,11 +90,11 @@ export function containerCommands(container: PolicedContainer): NftCommand[] {
 export function removalCommands(id: string, lengths: readonly AddressLength[]): NftCommand[] {
   const [judging, refusing] = [judgingChain(id), refusingChain(id)];
   return [
-    ...replaceRules("inet", judging, []),
-    ...replaceRules("inet", refusing, []),
-    deleteChain("inet", judging),
-    deleteChain("inet", refusing),
-    ...lengths.flatMap((length) => setPlans(id, length)).map(({ family, name }) => deleteSet(family, name)),
+    ...TABLES.inet.replaceRules(judging, []),
+    ...TABLES.inet.replaceRules(refusing, []),
+    TABLES.inet.deleteChain(judging),
+    TABLES.inet.deleteChain(refusing),
+    ...lengths.flatMap((length) => setPlans(id, length)).map(({ name }) => TABLES.inet.deleteSet(name)),
   ];
 }
 

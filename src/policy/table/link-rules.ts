@@ -4,10 +4,11 @@
  * namespace sees a raw one.
  */
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
-import { loadPayload, compare, expression, lookUp, verdict } from "../../kernel/nft-expressions.ts";
+import { loadPayload, compare, expression, lookUp, verdict, ofProtocol } from "../../kernel/nft-expressions.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { ADDRESS_LENGTHS, NEIGHBOUR_SET, type Rule, createChain, linkChain, replaceRules } from "./layout.ts";
-import { ETHER_TYPES, PROTOCOLS, fromMac, lengthOf, loadSource, ofEtherType, ofProtocol, toMac } from "./matches.ts";
+import type { Rule } from "../../kernel/nft-table.ts";
+import { ADDRESS_LENGTHS, NEIGHBOUR_SET, linkChain, TABLES } from "./layout.ts";
+import { ETHER_TYPES, PROTOCOLS, fromMac, lengthOf, loadSource, ofEtherType, toMac } from "./matches.ts";
 
 /** Before everything that others put at the same place. */
 const PRIORITY = -500;
@@ -33,7 +34,7 @@ export interface PolicedLink {
 export function linkCommands(link: PolicedLink): NftCommand[] {
   const chain = linkChain(link.index);
   const hook = { number: nft.NF_NETDEV_INGRESS, priority: PRIORITY, device: link.name };
-  return [createChain("netdev", chain, hook), ...replaceRules("netdev", chain, linkRules(link))];
+  return [TABLES.netdev.chain(chain, hook), ...TABLES.netdev.replaceRules(chain, linkRules(link))];
 }
 
 function linkRules({ mac, addresses, reachesPeers, bridgeMac }: PolicedLink): Rule[] {

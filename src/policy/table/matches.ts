@@ -15,6 +15,7 @@ import {
   nativeU32,
   networkU16,
   updateSet,
+  ofProtocol,
 } from "../../kernel/nft-expressions.ts";
 import type { AddressBlock } from "../model/address-block.ts";
 import type { AddressLength } from "./layout.ts";
@@ -29,11 +30,6 @@ const MAC_BYTES = 6;
 export function ofFamily(w: NetlinkWriter, length: AddressLength): void {
   loadMeta(w, nft.NFT_META_NFPROTO);
   compare(w, Buffer.of(FAMILIES[length]));
-}
-
-export function ofProtocol(w: NetlinkWriter, protocol: number): void {
-  loadMeta(w, nft.NFT_META_L4PROTO);
-  compare(w, Buffer.of(protocol));
 }
 
 /** Not for the machine itself. */

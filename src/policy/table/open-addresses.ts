@@ -4,7 +4,8 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
-import { type Element, changeElements, setOfKey } from "./layout.ts";
+import type { SetElement } from "../../kernel/nft-table.ts";
+import { setOfKey, TABLES } from "./layout.ts";
 
 export class OpenAddresses {
   readonly #id: string;
@@ -68,15 +69,15 @@ export class OpenAddresses {
     }
   }
 
-  #change(change: "add" | "remove", elements: readonly Element[]): NftCommand[] {
-    const bySet = new Map<string, Element[]>();
+  #change(change: "add" | "remove", elements: readonly SetElement[]): NftCommand[] {
+    const bySet = new Map<string, SetElement[]>();
     for (const element of elements) {
       const set = setOfKey(this.#id, element.key);
       const members = bySet.get(set);
       if (members === undefined) bySet.set(set, [element]);
       else members.push(element);
     }
-    return [...bySet].map(([set, members]) => changeElements(change, "inet", set, members));
+    return [...bySet].flatMap(([set, members]) => TABLES.inet.elements(change, set, members));
   }
 }
 

@@ -12,29 +12,24 @@
  */
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { type NftCommand, NftSocket, deleteTable } from "../../kernel/nfnetlink.ts";
+import { portKey, readPortKey } from "../../kernel/nft-port-key.ts";
+import { type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import type { AddressBlock } from "../model/address-block.ts";
 import { baseCommands, networkCommands } from "./base-rules.ts";
 import { type PolicedContainer, containerCommands, lengthsOf, removalCommands } from "./container-rules.ts";
+import type { SetElement } from "../../kernel/nft-table.ts";
 import {
   ADDRESS_LENGTHS,
   type AddressLength,
-  type Element,
-  FAMILY_NUMBERS,
-  TABLE_NAME,
   addressSet,
-  changeElements,
-  deleteChain,
   judgingChain,
   linkChain,
-  portKey,
   portSet,
-  readPortKey,
-  replaceRules,
   seenSet,
   shortId,
   whoMap,
+  TABLES,
 } from "./layout.ts";
 import { type PolicedLink, linkCommands } from "./link-rules.ts";
 import { PROTOCOLS, lengthOf } from "./matches.ts";
@@ -253,13 +248,13 @@ export class PolicyTable implements Disposable {
     const accept = { code: nft.NF_ACCEPT };
     return (["forward", "input"] as const).flatMap((hook) =>
       ADDRESS_LENGTHS.flatMap((length) => {
-        const elements: Element[] = sources
+        const elements: SetElement[] = sources
           .map(([text, reachesHost]) => ({
             key: Buffer.from(text, "latin1"),
             verdict: hook === "input" && reachesHost ? accept : judge,
           }))
           .filter(({ key }) => key.length === length);
-        return elements.length === 0 ? [] : [changeElements(change, "inet", whoMap(hook, length), elements)];
+        return TABLES.inet.elements(change, whoMap(hook, length), elements);
       }),
     );
   }
@@ -269,7 +264,7 @@ export class PolicyTable implements Disposable {
     for (const index of indexes) {
       try {
         const chain = linkChain(index);
-        await this.#transact([...replaceRules("netdev", chain, []), deleteChain("netdev", chain)]);
+        await this.#transact([...TABLES.netdev.replaceRules(chain, []), TABLES.netdev.deleteChain(chain)]);
       } catch (error) {
         if (codeOf(error) !== "ENOENT") throw error;
       }
@@ -331,7 +326,7 @@ async function isCreatedOwned(socket: NftSocket, resolvers: readonly Uint8Array[
 }
 
 function deletion(): NftCommand[] {
-  return [deleteTable(FAMILY_NUMBERS.inet, TABLE_NAME), deleteTable(FAMILY_NUMBERS.netdev, TABLE_NAME)];
+  return Object.values(TABLES).map((table) => table.delete());
 }
 
 function keyOf(address: Uint8Array): string {

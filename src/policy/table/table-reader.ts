@@ -5,7 +5,7 @@ import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { FAMILY_NUMBERS, TABLE_NAME, type TableFamily } from "./layout.ts";
+import { TABLES, TABLE_NAME, type TableFamily } from "./layout.ts";
 
 export interface FoundElement {
   readonly key: Buffer;
@@ -37,7 +37,7 @@ export class TableReader {
       w.text(nft.NFTA_SET_ELEM_LIST_TABLE, TABLE_NAME);
       w.text(nft.NFTA_SET_ELEM_LIST_SET, set);
     };
-    this.#nft.find({ command: nft.NFT_MSG_GETSETELEM, family: FAMILY_NUMBERS.inet, select }, (_family, bytes) => {
+    this.#nft.find({ command: nft.NFT_MSG_GETSETELEM, family: TABLES.inet.family, select }, (_family, bytes) => {
       const list = attributesIn(bytes).get(nft.NFTA_SET_ELEM_LIST_ELEMENTS);
       for (const [, element] of list === undefined ? [] : attributeList(list)) {
         const read = elementOf(element);
@@ -51,7 +51,7 @@ export class TableReader {
   #names(family: TableFamily, command: number, tableAttribute: number, nameAttribute: number): string[] {
     const names: string[] = [];
     const select = (w: NetlinkWriter): void => w.text(tableAttribute, TABLE_NAME);
-    this.#nft.find({ command, family: FAMILY_NUMBERS[family], select }, (_family, bytes) => {
+    this.#nft.find({ command, family: TABLES[family].family, select }, (_family, bytes) => {
       const attributes = attributesIn(bytes);
       if (textOf(attributes.get(tableAttribute)) === TABLE_NAME) names.push(textOf(attributes.get(nameAttribute)));
     });

@@ -1,0 +1,158 @@
+/**
+ * NftTable: one table of nf_tables, and the commands that create and change it, its sets, its chains and their rules. Errors name the
+ * command as it is called here.
+ */
+import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "./netlink-message.ts";
+import { type NftCommand, deleteTable } from "./nfnetlink.ts";
+import * as nft from "./nft-constants.ts";
+import { writeVerdict } from "./nft-expressions.ts";
+
+export interface SetPlan {
+  readonly name: string;
+  readonly keyLength: number;
+  /** The type by which nft(8) shows keys. */
+  readonly shownAs: number;
+  readonly flags?: number;
+  /** The number of elements that it takes. */
+  readonly size?: number;
+  readonly isVerdictMap?: boolean;
+  /** Each element has this expression, such as a limit of its own. */
+  readonly each?: { readonly name: string; readonly write: (w: NetlinkWriter) => void };
+}
+
+export interface SetElement {
+  readonly key: Uint8Array;
+  readonly timeoutMs?: number;
+  /** Of an element of a map: the code, and the chain of a goto. */
+  readonly verdict?: { readonly code: number; readonly chain?: string };
+}
+
+/** A hook of the kernel that runs a chain. */
+export interface ChainHook {
+  readonly number: number;
+  readonly priority: number;
+  readonly device?: string;
+}
+
+/** The expressions of one rule. */
+export type Rule = (w: NetlinkWriter) => void;
+
+/** The length of an attribute has sixteen bits. */
+const ELEMENTS_OF_A_COMMAND = 1_000;
+
+export class NftTable {
+  readonly family: number;
+  readonly name: string;
+
+  constructor(family: number, name: string) {
+    this.family = family;
+    this.name = name;
+  }
+
+  create(flags: number): NftCommand {
+    return this.#command(nft.NFT_MSG_NEWTABLE, NLM_F_CREATE, "", (w) => {
+      w.text(nft.NFTA_TABLE_NAME, this.name);
+      if (flags !== 0) w.u32(nft.NFTA_TABLE_FLAGS, flags);
+    });
+  }
+
+  delete(): NftCommand {
+    return deleteTable(this.family, this.name);
+  }
+
+  /** Creates a set, or finds it as it is. Its id is needed only within a transaction, by which nothing refers to it here. */
+  set({ name, keyLength, shownAs, flags = 0, size, isVerdictMap, each }: SetPlan): NftCommand {
+    return this.#command(nft.NFT_MSG_NEWSET, NLM_F_CREATE, `set ${name} of `, (w) => {
+      w.text(nft.NFTA_SET_TABLE, this.name);
+      w.text(nft.NFTA_SET_NAME, name);
+      w.u32(nft.NFTA_SET_FLAGS, flags);
+      w.u32(nft.NFTA_SET_KEY_TYPE, shownAs);
+      w.u32(nft.NFTA_SET_KEY_LEN, keyLength);
+      if (isVerdictMap === true) w.u32(nft.NFTA_SET_DATA_TYPE, nft.NFT_DATA_VERDICT);
+      if (size !== undefined) w.nested(nft.NFTA_SET_DESC, () => w.u32(nft.NFTA_SET_DESC_SIZE, size));
+      w.u32(nft.NFTA_SET_ID, 1);
+      if (each === undefined) return;
+      w.nested(nft.NFTA_SET_EXPR, () => {
+        w.text(nft.NFTA_EXPR_NAME, each.name);
+        w.nested(nft.NFTA_EXPR_DATA, () => each.write(w));
+      });
+    });
+  }
+
+  deleteSet(name: string): NftCommand {
+    return this.#command(nft.NFT_MSG_DELSET, 0, `set ${name} of `, (w) => {
+      w.text(nft.NFTA_SET_TABLE, this.name);
+      w.text(nft.NFTA_SET_NAME, name);
+    });
+  }
+
+  /** Adds elements to a set, or removes them, in as many commands as it takes. */
+  elements(change: "add" | "remove", set: string, elements: readonly SetElement[]): NftCommand[] {
+    const [command, flags] = change === "add" ? [nft.NFT_MSG_NEWSETELEM, NLM_F_CREATE] : [nft.NFT_MSG_DELSETELEM, 0];
+    const count = Math.ceil(elements.length / ELEMENTS_OF_A_COMMAND);
+    return Array.from({ length: count }, (_, index) => {
+      const piece = elements.slice(index * ELEMENTS_OF_A_COMMAND, (index + 1) * ELEMENTS_OF_A_COMMAND);
+      return this.#command(command, flags, `elements of ${set} of `, (w) => {
+        w.text(nft.NFTA_SET_ELEM_LIST_TABLE, this.name);
+        w.text(nft.NFTA_SET_ELEM_LIST_SET, set);
+        w.nested(nft.NFTA_SET_ELEM_LIST_ELEMENTS, () => {
+          for (const element of piece) w.nested(nft.NFTA_LIST_ELEM, () => writeElement(w, element, change));
+        });
+      });
+    });
+  }
+
+  /** Creates a chain, or finds it as it is. */
+  chain(name: string, hook?: ChainHook): NftCommand {
+    return this.#command(nft.NFT_MSG_NEWCHAIN, NLM_F_CREATE, `chain ${name} of `, (w) => {
+      w.text(nft.NFTA_CHAIN_TABLE, this.name);
+      w.text(nft.NFTA_CHAIN_NAME, name);
+      if (hook === undefined) return;
+      w.nested(nft.NFTA_CHAIN_HOOK, () => {
+        w.u32(nft.NFTA_HOOK_HOOKNUM, hook.number);
+        w.u32(nft.NFTA_HOOK_PRIORITY, hook.priority);
+        if (hook.device !== undefined) w.text(nft.NFTA_HOOK_DEV, hook.device);
+      });
+      w.u32(nft.NFTA_CHAIN_POLICY, nft.NF_ACCEPT);
+      w.text(nft.NFTA_CHAIN_TYPE, "filter");
+    });
+  }
+
+  deleteChain(name: string): NftCommand {
+    return this.#command(nft.NFT_MSG_DELCHAIN, 0, `chain ${name} of `, (w) => {
+      w.text(nft.NFTA_CHAIN_TABLE, this.name);
+      w.text(nft.NFTA_CHAIN_NAME, name);
+    });
+  }
+
+  /** Adds rules at the end of a chain. */
+  rules(chain: string, rules: readonly Rule[]): NftCommand[] {
+    return rules.map((rule, index) =>
+      this.#command(nft.NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, `rule ${index + 1} of ${chain} of `, (w) => {
+        w.text(nft.NFTA_RULE_TABLE, this.name);
+        w.text(nft.NFTA_RULE_CHAIN, chain);
+        w.nested(nft.NFTA_RULE_EXPRESSIONS, () => rule(w));
+      }),
+    );
+  }
+
+  /** Replaces all rules of a chain. */
+  replaceRules(chain: string, rules: readonly Rule[]): NftCommand[] {
+    const removal = this.#command(nft.NFT_MSG_DELRULE, 0, `rules of ${chain} of `, (w) => {
+      w.text(nft.NFTA_RULE_TABLE, this.name);
+      w.text(nft.NFTA_RULE_CHAIN, chain);
+    });
+    return [removal, ...this.rules(chain, rules)];
+  }
+
+  #command(command: number, flags: number, about: string, write: NftCommand["write"]): NftCommand {
+    return { family: this.family, command, flags, about: `${about}table ${this.name}`, write };
+  }
+}
+
+function writeElement(w: NetlinkWriter, { key, timeoutMs, verdict }: SetElement, change: "add" | "remove"): void {
+  w.nested(nft.NFTA_SET_ELEM_KEY, () => w.attribute(nft.NFTA_DATA_VALUE, key));
+  if (change === "remove") return;
+  if (timeoutMs !== undefined) w.u64(nft.NFTA_SET_ELEM_TIMEOUT, timeoutMs);
+  if (verdict !== undefined) w.nested(nft.NFTA_SET_ELEM_DATA, () => writeVerdict(w, verdict.code, verdict.chain));
+}
