@@ -7,8 +7,8 @@ import { guard } from "../../base/lib/guard.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Client } from "../client/client.ts";
 import { Admission } from "../forward/admission.ts";
-import { FailedReply } from "../forward/failed-reply.ts";
-import { DEFERRED, type DeferredQuery, type Forward, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
+import { FailedReply, type WaitingQuery } from "../forward/failed-reply.ts";
+import { DEFERRED, type DeferredQuery, type Forward, SLOT_BYTES } from "../ports.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 
 /** Answers a query that was deferred, without judging it again. */
@@ -26,15 +26,6 @@ interface DelayerParts {
   readonly now: () => number;
   /** Limit over all containers. */
   readonly queriesMax: number;
-}
-
-interface DelayedQuery {
-  readonly client: Client;
-  readonly deferred: DeferredQuery;
-  readonly transport: Transport;
-  readonly respond: Respond;
-  readonly arrivedMs: number;
-  readonly heldBytes: number;
 }
 
 export class Delayer {
@@ -61,20 +52,20 @@ export class Delayer {
     });
   };
 
-  #goOn(query: DelayedQuery): void {
+  #goOn(query: WaitingQuery): void {
     query.client.slots.release();
     this.#end(query, () => this.#answer(query));
   }
 
   /** An internal error ends the query, so that no client waits forever. */
-  #end(query: DelayedQuery, answer: () => void): void {
+  #end(query: WaitingQuery, answer: () => void): void {
     const { client, heldBytes } = query;
     this.#admission.release(client, heldBytes);
     if (client.isClosed || guard.run("timer", client.number, answer)) return;
     guard.run("timer", client.number, () => this.#failed.send(query, RCODE.SERVFAIL));
   }
 
-  #answer({ client, deferred, transport, respond, arrivedMs }: DelayedQuery): void {
+  #answer({ client, deferred, transport, respond, arrivedMs }: WaitingQuery): void {
     const { answerer, forward, now } = this.#parts;
     deferred.query.copy(this.#block);
     const length = answerer.answerAgain(client, this.#block, deferred, transport === "tcp");

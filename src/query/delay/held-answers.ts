@@ -5,10 +5,10 @@
 import { RCODE } from "../../base/dns/rcode.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
-import type { Client } from "../client/client.ts";
 import { Admission } from "../forward/admission.ts";
+import type { WaitingQuery } from "../forward/failed-reply.ts";
 import { failedAnswer } from "../gate/deferred-answer.ts";
-import type { DeferredQuery, Forward, HeldAnswer, Respond, Transport } from "../ports.ts";
+import type { Forward, HeldAnswer } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 
 interface HeldAnswersParts {
@@ -17,15 +17,6 @@ interface HeldAnswersParts {
   readonly now: () => number;
   /** Limit over all containers. */
   readonly queriesMax: number;
-}
-
-interface HeldQuery {
-  readonly client: Client;
-  readonly deferred: DeferredQuery;
-  readonly transport: Transport;
-  readonly respond: Respond;
-  readonly arrivedMs: number;
-  readonly heldBytes: number;
 }
 
 export class HeldAnswers {
@@ -51,7 +42,7 @@ export class HeldAnswers {
   };
 
   /** An internal error ends the query, so that no client waits forever. */
-  #end(query: HeldQuery, held: HeldAnswer, isOpen: boolean): void {
+  #end(query: WaitingQuery, held: HeldAnswer, isOpen: boolean): void {
     const { client, heldBytes } = query;
     this.#admission.release(client, heldBytes);
     if (client.isClosed) return;
@@ -62,13 +53,13 @@ export class HeldAnswers {
     if (!isDone) guard.run("timer", client.number, () => this.#fail(query, RCODE.SERVFAIL));
   }
 
-  #fail(query: HeldQuery, rcode: number): void {
+  #fail(query: WaitingQuery, rcode: number): void {
     const result = rcode === RCODE.REFUSED ? "refused" : "failed";
     this.#give(query, { reply: failedAnswer(query, rcode), result, source: LOCAL_SOURCE.rule });
   }
 
   #give(
-    query: HeldQuery,
+    query: WaitingQuery,
     { reply, result, source }: Pick<HeldAnswer, "result" | "source"> & { readonly reply: Uint8Array },
   ): void {
     const { client, deferred, transport, respond, arrivedMs } = query;

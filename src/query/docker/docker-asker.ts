@@ -16,9 +16,9 @@ import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { Admission } from "../forward/admission.ts";
-import { FailedReply } from "../forward/failed-reply.ts";
+import { FailedReply, type WaitingQuery } from "../forward/failed-reply.ts";
 import { type AttemptResult, queryUdp } from "../forward/attempt.ts";
-import { DEFERRED, type DeferredQuery, type Forward, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
+import { DEFERRED, type DeferredQuery, type Forward, SLOT_BYTES } from "../ports.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type AskMessage, type AskedRecords, askMessage, readAsked } from "./ask-message.ts";
 
@@ -50,13 +50,7 @@ export interface DockerAskerParts {
 }
 
 /** A query that waits for Docker's resolver. */
-interface AskingQuery {
-  readonly client: Client;
-  readonly deferred: DeferredQuery;
-  readonly transport: Transport;
-  readonly respond: Respond;
-  readonly arrivedMs: number;
-  readonly heldBytes: number;
+interface AskingQuery extends WaitingQuery {
   readonly answers: Map<string, DockerAnswer>;
   isDone: boolean;
 }

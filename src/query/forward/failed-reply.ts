@@ -9,12 +9,15 @@ import { Outcome } from "../record/outcome.ts";
 import { Question } from "../wire/question.ts";
 import { failure } from "../wire/reply.ts";
 
-interface FailedQuery {
+/** A query that waits for its answer. */
+export interface WaitingQuery {
   readonly client: Client;
   readonly deferred: DeferredQuery;
   readonly transport: Transport;
   readonly respond: Respond;
   readonly arrivedMs: number;
+  /** Held of its container's share. */
+  readonly heldBytes: number;
 }
 
 export class FailedReply {
@@ -30,7 +33,7 @@ export class FailedReply {
     this.#now = now;
   }
 
-  send({ client, deferred, transport, respond, arrivedMs }: FailedQuery, rcode: number): void {
+  send({ client, deferred, transport, respond, arrivedMs }: WaitingQuery, rcode: number): void {
     const outcome = this.#outcome;
     deferred.query.copy(this.#block);
     this.#question.read(this.#block, 0, deferred.query.length);

@@ -1,11 +1,11 @@
 // An internet for an engine: a namespace of its own behind the engine's, in which every address of some blocks answers, and a
 // capture of what arrives there.
 import { closeSync, openSync } from "node:fs";
-import { type Server, type Socket, createServer } from "node:net";
 
 import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { PacketSocket } from "../packets/frames.ts";
 import { check } from "../program/command.ts";
+import { Greeters } from "../servers/greeters.ts";
 import { Netns, type NetworkContext } from "./netns.ts";
 
 const BLOCKS = ["192.0.2.0/24", "198.51.100.0/24"];
@@ -17,8 +17,7 @@ export class Internet implements AsyncDisposable {
   readonly netns: Netns;
   readonly #runner = new NamespaceRunner();
   readonly #fd: number;
-  readonly #servers: Server[] = [];
-  readonly #connections = new Set<Socket>();
+  readonly #greeters = new Greeters();
   #packets: PacketSocket | undefined;
 
   private constructor(netns: Netns) {
@@ -42,7 +41,8 @@ export class Internet implements AsyncDisposable {
       await check("ip", ["-n", name, "route", "add", "local", block, "dev", "lo"]);
       await check("ip", ["-n", machine, "route", "replace", block, "via", THERE]);
     }
-    for (const port of PORTS) await internet.#serve(port);
+    for (const port of PORTS)
+      await internet.#greeters.open(port, (listen) => internet.#runner.within(internet.#fd, listen));
     const [, index] = /^(\d+):/.exec(await check("ip", ["-n", name, "link", "show", LINK])) ?? [];
     internet.#packets = internet.#runner.within(internet.#fd, () => new PacketSocket(Number(index)));
     return internet;
@@ -58,22 +58,10 @@ export class Internet implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#packets?.close();
-    for (const each of this.#connections) each.destroy();
-    for (const each of this.#servers) await new Promise((resolve) => each.close(resolve));
+    await this.#greeters[Symbol.asyncDispose]();
     closeSync(this.#fd);
     this.#runner.close();
     await this.netns[Symbol.asyncDispose]();
-  }
-
-  async #serve(port: number): Promise<void> {
-    const server = createServer((connection) => {
-      this.#connections.add(connection);
-      connection.on("error", () => undefined);
-      connection.on("close", () => this.#connections.delete(connection));
-      connection.write("ok");
-    });
-    this.#servers.push(server);
-    await new Promise<void>((resolve) => this.#runner.within(this.#fd, () => server.listen(port, resolve)));
   }
 }
 

@@ -1,7 +1,6 @@
 // A machine between containers and an internet, of network namespaces: a bridge with containers on it, a route outside,
 // and captures of what really arrives: the only meter that counts.
 import { closeSync, openSync } from "node:fs";
-import { type Server, type Socket, createServer } from "node:net";
 
 import { addressBytes } from "../../../src/base/model/address.ts";
 import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
@@ -10,6 +9,7 @@ import type { PolicedContainer } from "../../../src/policy/table/container-rules
 import type { PolicedLink } from "../../../src/policy/table/link-rules.ts";
 import { PolicyTable, type PolicyTableParts } from "../../../src/policy/table/policy-table.ts";
 import { PacketSocket, macBytes } from "../packets/frames.ts";
+import { Greeters } from "../servers/greeters.ts";
 import { check } from "../program/command.ts";
 import { connectTo } from "./internet.ts";
 import { Netns } from "./netns.ts";
@@ -64,8 +64,7 @@ export class PolicedNetwork implements AsyncDisposable {
   bridgeMac = "";
   readonly #fds = new Map<string, number>();
   readonly #sockets: PacketSocket[] = [];
-  readonly #servers: Server[] = [];
-  readonly #connections = new Set<Socket>();
+  readonly #greeters = new Greeters();
 
   private constructor(machine: Netns, outside: Netns) {
     this.machine = machine;
@@ -143,22 +142,12 @@ export class PolicedNetwork implements AsyncDisposable {
 
   // A server that greets, on the ports of the rig, at all addresses of a namespace.
   async serve(netns: Netns, ports: readonly number[] = PORTS): Promise<void> {
-    for (const port of ports) {
-      const server = createServer((connection) => {
-        this.#connections.add(connection);
-        connection.on("error", () => undefined);
-        connection.on("close", () => this.#connections.delete(connection));
-        connection.write("ok");
-      });
-      this.#servers.push(server);
-      await new Promise<void>((resolve) => this.within(netns, () => server.listen(port, resolve)));
-    }
+    for (const port of ports) await this.#greeters.open(port, (listen) => this.within(netns, listen));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const each of this.#sockets) each.close();
-    for (const each of this.#connections) each.destroy();
-    for (const each of this.#servers) await new Promise((resolve) => each.close(resolve));
+    await this.#greeters[Symbol.asyncDispose]();
     for (const fd of this.#fds.values()) closeSync(fd);
     this.runner.close();
     for (const { netns } of this.members) await netns[Symbol.asyncDispose]();
