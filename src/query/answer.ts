@@ -207,21 +207,20 @@ export class Answerer {
   /** The query that the last call deferred. */
   takeDeferred(queryBlock: Buffer): DeferredQuery {
     const { rule, refusal, isOwn } = this.outcome;
-    const [{ policy, held }, { delayMs }] = [this.#policed, this.#ruled];
+    const { policy, held } = this.#policed;
     const alias = this.#alias;
-    return {
-      ...copiedQuery(alias === undefined ? queryBlock : this.#aliasBlock, this.#question),
+    return copiedQuery(alias === undefined ? queryBlock : this.#aliasBlock, this.#question, {
       isLocalName: this.#isLocalName,
       route: this.#route as Route,
       isOwn,
-      ...(alias && { alias }),
-      ...(this.#names.pending && { ask: this.#names.pending }),
-      ...(delayMs !== undefined && { delayMs }),
-      ...(rule !== undefined && { rule }),
-      ...(policy && { policy }),
-      ...(refusal && { refusal }),
-      ...(held && { held }),
-    };
+      alias,
+      ask: this.#names.pending,
+      delayMs: this.#ruled.delayMs,
+      rule,
+      policy,
+      refusal,
+      held,
+    });
   }
 
   /** Answers a query that was deferred to ask Docker's resolver, or by a rule, and has been judged and counted then. */

@@ -1,5 +1,5 @@
 /**
- * CopiedQuery: what a deferred query has of its message, in its own memory.
+ * CopiedQuery: a query that is deferred, with its message in its own memory.
  */
 import { copyBytes } from "../base/lib/bytes.ts";
 import { shareBits } from "./cache/shareable.ts";
@@ -7,10 +7,16 @@ import type { DeferredQuery } from "./ports.ts";
 import type { Question } from "./wire/question.ts";
 import { signatureOf } from "./wire/records.ts";
 
-type CopiedQuery = Omit<DeferredQuery, "isLocalName" | "route">;
+/** What a deferred query has beside its message. */
+export type DeferralReason = Pick<
+  DeferredQuery,
+  "isLocalName" | "route" | "isOwn" | "alias" | "ask" | "delayMs" | "rule" | "policy" | "refusal" | "held"
+>;
 
-export function copiedQuery(block: Buffer, question: Question): CopiedQuery {
+/** All keys in one literal: spreading objects into it would cost each cache miss microseconds. */
+export function copiedQuery(block: Buffer, question: Question, reason: DeferralReason): DeferredQuery {
   const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = question;
+  const { isLocalName, route, isOwn, alias, ask, delayMs, rule, policy, refusal, held } = reason;
   const query = Buffer.allocUnsafe(messageEnd - offset);
   copyBytes(block, offset, messageEnd, query, 0);
   return {
@@ -24,5 +30,15 @@ export function copiedQuery(block: Buffer, question: Question): CopiedQuery {
     nameHash: hash,
     isDnssecOk: records.isDnssecOk,
     signature: signatureOf(records, offset),
+    isLocalName,
+    route,
+    isOwn,
+    alias,
+    ask,
+    delayMs,
+    rule,
+    policy,
+    refusal,
+    held,
   };
 }

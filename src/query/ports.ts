@@ -53,20 +53,20 @@ export interface DeferredQuery {
   /** The last record, if it signs the query (TSIG or SIG(0)). */
   readonly signature: Signature | undefined;
   /** It is set if the question is the target of the client's: a declared CNAME leads to it. */
-  readonly alias?: Alias;
+  readonly alias?: Alias | undefined;
   /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
-  readonly ask?: DockerAsk;
+  readonly ask?: DockerAsk | undefined;
   /** Set if it is held for so long before it is answered, by a rule of a lease. */
-  readonly delayMs?: number;
+  readonly delayMs?: number | undefined;
   /** The rule that has held it, for people. */
-  readonly rule?: string;
+  readonly rule?: string | undefined;
   /** The policy that has judged it, and what it refused, or would have. */
-  readonly policy?: NamespacePolicy;
-  readonly refusal?: Refusal;
+  readonly policy?: NamespacePolicy | undefined;
+  readonly refusal?: Refusal | undefined;
   /** Set if it has its answer, which waits until its addresses are open. */
-  readonly held?: HeldAnswer;
+  readonly held?: HeldAnswer | undefined;
   /** dns11 itself sent it. */
-  readonly isOwn?: boolean;
+  readonly isOwn?: boolean | undefined;
   /** A query that is being explained has one. */
   readonly trace?: Trace;
 }

@@ -41,8 +41,8 @@ interface CompletedQuery {
   readonly query: Uint8Array;
   readonly questionEnd: number;
   readonly type: number;
-  readonly rule?: string;
-  readonly refusal?: Refusal;
+  readonly rule?: string | undefined;
+  readonly refusal?: Refusal | undefined;
 }
 
 const NO_BYTES = new Uint8Array(0);

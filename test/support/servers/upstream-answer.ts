@@ -11,6 +11,7 @@
  *   *.refused.test    REFUSED
  *   *.silent.test     no reply
  *   MS.slow.test      like ok.test, after MS milliseconds
+ *   *.held.test       like ok.test, when the test releases it
  *   *.tc.test         truncated and empty over UDP, like ok.test over TCP
  *   *.rr.test         one record of the queried type, with the data DE AD BE EF
  *   *.big.test        992 octets, or truncated over UDP if the client accepts fewer
@@ -22,6 +23,7 @@
 import { type Answer, encode } from "dns-packet";
 import { questionOctets, type UpstreamQuestion } from "./upstream-question.ts";
 
+/** A reply without end of its delay is sent when the test releases it. */
 export type UpstreamReply = { readonly message: Buffer; readonly delayMs: number };
 
 type Section = "answer" | "authority" | "additional";
@@ -52,6 +54,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     message: reply(question, 0, okParts(question, labels)),
     delayMs: Number(labels.at(-1) ?? 0) || 1000,
   }),
+  held: (question, labels) => ({ message: reply(question, 0, okParts(question, labels)), delayMs: Infinity }),
   tc: (question, labels) =>
     now(question.transport === "udp" ? reply(question, TC) : reply(question, 0, okParts(question, labels))),
   rr: (question) => now(reply(question, 0, [{ section: "answer", type: question.type, data: hex("deadbeef") }])),

@@ -8,9 +8,11 @@ import { createInterface } from "node:readline";
 import { onEachMessage } from "../rig/framed.ts";
 import { replyTo } from "./upstream-answer.ts";
 import { readQuestion, type Transport } from "./upstream-question.ts";
-import type { UpstreamLine } from "./upstream.ts";
+import { RELEASE, type UpstreamLine } from "./upstream.ts";
 
 const [address = "", port = ""] = process.argv.slice(2);
+
+const held: (() => void)[] = [];
 
 function report(line: UpstreamLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -24,6 +26,7 @@ function handle(message: Buffer, transport: Transport, from: string, send: (repl
   const reply = replyTo(question);
   if (reply === undefined) return;
   if (reply.delayMs === 0) send(reply.message);
+  else if (reply.delayMs === Infinity) held.push(() => send(reply.message));
   else setTimeout(() => send(reply.message), reply.delayMs);
 }
 
@@ -62,6 +65,7 @@ function framed(message: Buffer): Buffer {
 await Promise.all([serveUdp(), serveTcp()]);
 report({ ready: true });
 for await (const line of createInterface({ input: process.stdin })) {
+  if (line === RELEASE) for (const send of held.splice(0)) send();
   // After pending socket events: a datagram that arrived before this line is reported before it.
   setImmediate(() => report({ echo: line }));
 }

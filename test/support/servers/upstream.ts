@@ -21,6 +21,9 @@ export interface UpstreamOptions {
 /** Output of the server's process, one JSON value a line. */
 export type UpstreamLine = { readonly ready: true } | { readonly query: UpstreamQuestion } | { readonly echo: string };
 
+/** A line of its input. */
+export const RELEASE = "release";
+
 type Server = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
@@ -83,6 +86,11 @@ export class Upstream implements AsyncDisposable {
   /** Those for one name, ignoring case. */
   async queriesFor(name: string): Promise<readonly UpstreamQuestion[]> {
     return (await this.queries()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
+  }
+
+  /** Lets go of the replies that it holds. */
+  release(): void {
+    this.#server.stdin.write(`${RELEASE}\n`);
   }
 
   async forget(): Promise<void> {
