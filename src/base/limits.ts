@@ -515,7 +515,7 @@ export const LIMITS = {
   kernelAnswers: {
     spaces: 4_096,
     answers: { whole: 65_536, each: 16_384, always: 16 },
-    brief: { whole: 4_096, each: 2_048, always: 8 },
+    brief: { whole: 6_144, each: 3_072, always: 8 },
   },
   /**
    * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and

@@ -36,7 +36,7 @@ const UNCHECKED = 2;
 const NS_PER_MS = 1_000_000;
 /** A time that does not come. */
 const EVER = 2n ** 63n;
-const ROUND_NS = 10_000_000_000;
+const ROUND_NS = 5_000_000_000;
 /** After the end of an entry. */
 const GRACE_NS = 1_000_000_000;
 /** A reply that ends sooner is not worth the call. */
@@ -107,7 +107,7 @@ export class BriefEntries {
     const nowNs = monotonicNs();
     this.sweep(nowNs);
     const round = this.#roundAt(nowNs);
-    if (round?.takes(answer.isFailure) !== true || !this.#takeShare(nowNs)) {
+    if (round === undefined || round.isFull || !this.#takeShare(nowNs)) {
       // Not tried again in this period.
       this.#asked?.settle();
       return false;

@@ -1,11 +1,8 @@
 /**
- * BriefRound: entries of one namespace and generation that were written within the same 10 s, and end and are deleted together.
+ * BriefRound: entries of one namespace and generation that were written within the same 5 s, and end and are deleted together.
  */
 import { KeyList } from "./key-list.ts";
 import { BRIEF_KEY_BYTES, ROUND_INDEX_MAX } from "./layout.ts";
-
-/** Beyond that the process answers what fails. */
-const FAILING_MAX = 1_024;
 
 /** A failure, and how many of its answers have been taken. */
 interface FailingEntry {
@@ -28,8 +25,8 @@ export class BriefRound {
     this.beganNs = beganNs;
   }
 
-  takes(isFailure: boolean): boolean {
-    return this.keys.count <= ROUND_INDEX_MAX && (!isFailure || this.failing.length < FAILING_MAX);
+  get isFull(): boolean {
+    return this.keys.count > ROUND_INDEX_MAX;
   }
 
   add(key: Buffer, isFailure: boolean): void {
