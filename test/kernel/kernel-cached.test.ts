@@ -178,6 +178,29 @@ test("TTLs are counted down as the process does, from the age that the reply has
   assert.equal(await world.kernel(query), undefined);
 });
 
+test("TTLs at the edges are those of the process, and what ends at once is not repeated", async (t) => {
+  const ttls = [0, 1, 2, 86_399, 86_400, 86_401, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1];
+  const world = new World(t, (query) => ({ ttls: [ttls[Number(query.toString("latin1", 14, 15))] as number] }));
+  const repeated: number[] = [];
+  for (const [index, ttl] of ttls.entries()) {
+    const query = aQuery({ name: `t${index}.test`, type: TYPE.A });
+    const askedMs = performance.now();
+    const reply = await world.kernel(query);
+    if (reply === undefined) continue;
+    repeated.push(ttl);
+    const seen = readReply(reply).answers[0]?.ttl ?? -1;
+    // What has ended meanwhile, the process gets again.
+    const process = ttl < 60 ? 0 : (readReply(await world.process(query)).answers[0]?.ttl ?? -1);
+    const most = ttl < 60 ? ttl : process + Math.ceil((performance.now() - askedMs) / 1_000);
+    assert.ok(process >= 0 && seen >= process && seen <= most, `${ttl}: ${seen}, by the process ${process}`);
+  }
+  assert.ok(!repeated.includes(0));
+  assert.ok(
+    [86_399, 86_400, 86_401, 2 ** 31 - 1].every((ttl) => repeated.includes(ttl)),
+    repeated.join(),
+  );
+});
+
 test("a reply that is large, has many records or an extended error is the process's", async (t) => {
   const scripts: Record<string, ReplyScript> = {
     large: { ttls: [300], data: Buffer.alloc(240, 65) },
