@@ -1178,7 +1178,7 @@ var LIMITS = {
   kernelAnswers: {
     spaces: 4096,
     answers: { whole: 65536, each: 16384, always: 16 },
-    brief: { whole: 4096, each: 2048, always: 8 }
+    brief: { whole: 6144, each: 3072, always: 8 }
   },
   /**
    * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and

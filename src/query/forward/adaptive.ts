@@ -9,6 +9,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
+import { Places } from "../../base/lib/places.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
@@ -64,8 +65,9 @@ const JOIN_SHARE = 0.5;
 
 export class AdaptiveForwarder {
   readonly #parts: AdaptiveParts;
-  readonly #byHash = new Map<number, InFlightQuery>();
-  readonly #running = new Set<InFlightQuery>();
+  readonly #running = new Places<InFlightQuery>();
+  /** Their places, by the hash of the question. */
+  readonly #byHash = new Map<number, number>();
   readonly #hooks: UpstreamQueryHooks;
   readonly #admission: Admission;
   readonly #writer: CacheWriter;
@@ -150,8 +152,8 @@ export class AdaptiveForwarder {
    */
   flush(name: string | undefined): { readonly replies: number; readonly inFlight: number } {
     let inFlight = 0;
-    for (const [hash, { request }] of this.#byHash) {
-      if (name !== undefined && request.key?.name !== name) continue;
+    for (const [hash, place] of this.#byHash) {
+      if (name !== undefined && this.#running.at(place)?.request.key?.name !== name) continue;
       this.#byHash.delete(hash);
       inFlight++;
     }
@@ -259,10 +261,10 @@ export class AdaptiveForwarder {
       },
       this.#hooks,
     );
-    this.#running.add(query);
+    query.running = this.#running.add(query);
     const trace = waiters[0]?.deferred.trace;
     if (trace !== undefined) trace.attachJournal(query.openJournal());
-    if (key !== undefined) this.#byHash.set(key.hash, query);
+    if (key !== undefined) this.#byHash.set(key.hash, query.running);
     query.start();
   }
 
@@ -277,8 +279,8 @@ export class AdaptiveForwarder {
 
   #finish(query: InFlightQuery, result: UpstreamResult): void {
     const { key, isRefresh, waiters, questionEnd } = query.request;
-    const isCurrent = key !== undefined && this.#byHash.get(key.hash) === query;
-    this.#running.delete(query);
+    const isCurrent = key !== undefined && this.#byHash.get(key.hash) === query.running;
+    this.#running.remove(query.running);
     if (isCurrent) this.#byHash.delete(key.hash);
     if (isRefresh === true && key !== undefined) {
       this.#writer.endRefresh(key);
@@ -371,7 +373,8 @@ export class AdaptiveForwarder {
   }
 
   #inFlightFor(key: CacheKey): InFlightQuery | undefined {
-    const query = this.#byHash.get(key.hash);
+    const place = this.#byHash.get(key.hash);
+    const query = place === undefined ? undefined : this.#running.at(place);
     const other = query?.request.key;
     return other !== undefined && isSameKey(other, key) ? query : undefined;
   }

@@ -3,11 +3,13 @@
  * same ten milliseconds expire together.
  */
 import { guard } from "../../base/lib/guard.ts";
+import { Places } from "../../base/lib/places.ts";
 
 /** An object with at most one deadline. */
 export interface DeadlineTarget {
-  /** The step of its deadline; undefined without one. Only Deadlines writes it. */
+  /** The step of its deadline; undefined without one. Only Deadlines writes it, and the place among those of the step. */
   step: number | undefined;
+  place: number;
   onDue(): void;
 }
 
@@ -15,7 +17,7 @@ const STEP_MS = 10;
 
 export class Deadlines {
   readonly #now: () => number;
-  readonly #steps = new Map<number, Set<DeadlineTarget>>();
+  readonly #steps = new Map<number, Places<DeadlineTarget>>();
   #timer: NodeJS.Timeout | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
 
@@ -29,9 +31,9 @@ export class Deadlines {
     if (target.step === step) return;
     this.clear(target);
     target.step = step;
-    const others = this.#steps.get(step);
-    if (others === undefined) this.#steps.set(step, new Set([target]));
-    else others.add(target);
+    let others = this.#steps.get(step);
+    if (others === undefined) this.#steps.set(step, (others = new Places()));
+    target.place = others.add(target);
     if (step < this.#armedFor) this.#arm(step);
   }
 
@@ -40,8 +42,10 @@ export class Deadlines {
     if (step === undefined) return;
     target.step = undefined;
     const others = this.#steps.get(step);
-    others?.delete(target);
-    if (others?.size === 0) this.#steps.delete(step);
+    // While its step expires, it is in none.
+    if (others === undefined) return;
+    others.remove(target.place);
+    if (others.size === 0) this.#steps.delete(step);
   }
 
   /** Clearing a deadline leaves the timer as it is: a timer that fires in vain costs less. */

@@ -28,6 +28,8 @@ export interface UpstreamRequest {
 
 export class InFlightQuery extends UpstreamQuery {
   readonly request: UpstreamRequest;
+  /** Among all that are in flight. */
+  running = -1;
 
   constructor(request: UpstreamRequest, plan: UpstreamQueryPlan, hooks: UpstreamQueryHooks) {
     super(plan, hooks);

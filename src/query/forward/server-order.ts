@@ -72,6 +72,7 @@ function candidateOf(nameserver: Nameserver): UpstreamCandidate {
     isWithoutEdns: false,
     sentMs: 0,
     round: 0,
+    send: undefined,
   };
 }
 

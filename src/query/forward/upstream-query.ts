@@ -51,6 +51,7 @@ const REFUSALS = new Set<number>([RCODE.SERVFAIL, RCODE.REFUSED]);
 
 export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCandidate> {
   step: number | undefined;
+  place = -1;
   readonly startMs: number;
   readonly #plan: UpstreamQueryPlan;
   readonly #hooks: UpstreamQueryHooks;

@@ -10,6 +10,8 @@ export interface QueuedQuery {
   sentMs: number;
   /** The round of the window in which it was sent. */
   round: number;
+  /** What sends it; undefined unless it waits. */
+  send: (() => void) | undefined;
 }
 
 export class ServerQueue {
@@ -18,8 +20,10 @@ export class ServerQueue {
   readonly #window = new Window();
   /** What the server has, in the order in which it was sent. */
   readonly #outstanding = new Set<QueuedQuery>();
-  /** What sends each query that waits. */
-  readonly #waiting = new Map<QueuedQuery, () => void>();
+  /** In the order in which they came; those that were cancelled are passed over. */
+  readonly #line: QueuedQuery[] = [];
+  /** How many of the line wait. */
+  #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** `client`: the container's number. */
@@ -32,32 +36,37 @@ export class ServerQueue {
   tryEnter(query: QueuedQuery, now: number): boolean {
     // In a window that is half empty, it does not matter what is late.
     if (this.#outstanding.size > this.#window.limit >> 1) this.#forgetLate(now);
-    if (this.#waiting.size > 0 || this.#outstanding.size >= this.#window.limit) return false;
+    if (this.#waiting > 0 || this.#outstanding.size >= this.#window.limit) return false;
     this.#enter(query, now);
     return true;
   }
 
   /** Calls `send` once the query may be sent; never, if it is cancelled before. */
   wait(query: QueuedQuery, send: () => void): void {
-    this.#waiting.set(query, send);
+    query.send = send;
+    this.#line.push(query);
+    this.#waiting++;
     this.#armTimer();
   }
 
   /** No longer wanted while it waits. One that was sent stays, because the server still has it. */
   cancel(query: QueuedQuery): void {
-    this.#waiting.delete(query);
+    if (query.send === undefined) return;
+    query.send = undefined;
+    this.#waiting--;
+    if (this.#line[0] === query) this.#firstWaiting();
   }
 
   /** The server has answered the query. */
   recordAnswer(query: QueuedQuery, now: number): void {
     if (!this.#outstanding.delete(query)) return;
     this.#record(query, now);
-    if (this.#waiting.size > 0) this.#sendWaiting();
+    if (this.#waiting > 0) this.#sendWaiting();
   }
 
   /** The server has the query no more. */
   leave(query: QueuedQuery): void {
-    if (this.#outstanding.delete(query) && this.#waiting.size > 0) this.#sendWaiting();
+    if (this.#outstanding.delete(query) && this.#waiting > 0) this.#sendWaiting();
   }
 
   #enter(query: QueuedQuery, now: number): void {
@@ -71,13 +80,21 @@ export class ServerQueue {
   }
 
   #sendWaiting(): void {
-    for (const [query, send] of this.#waiting) {
+    for (let query = this.#firstWaiting(); query?.send !== undefined; query = this.#firstWaiting()) {
       if (this.#outstanding.size >= this.#window.limit) return;
-      this.#waiting.delete(query);
+      const { send } = query;
+      this.cancel(query);
       this.#enter(query, this.#now());
       // Deferred: a query that fails at once leaves at once, and a long queue would make a deep stack.
       guard.defer(this.#client, send);
     }
+  }
+
+  /** Those before it that were cancelled leave the line. */
+  #firstWaiting(): QueuedQuery | undefined {
+    const line = this.#line;
+    while (line.length > 0 && line[0]?.send === undefined) line.shift();
+    return line[0];
   }
 
   /** What is late is lost, or the server waits for others and works on other queries meanwhile. */
@@ -104,6 +121,6 @@ export class ServerQueue {
     this.#timer = undefined;
     this.#forgetLate(this.#now());
     this.#sendWaiting();
-    if (this.#waiting.size > 0) this.#armTimer();
+    if (this.#waiting > 0) this.#armTimer();
   }
 }

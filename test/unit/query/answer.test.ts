@@ -152,6 +152,13 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
       isDnssecOk: false,
       isOwn: false,
       signature: undefined,
+      alias: undefined,
+      ask: undefined,
+      delayMs: undefined,
+      rule: undefined,
+      policy: undefined,
+      refusal: undefined,
+      held: undefined,
     });
     assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, client: clientOnOne() })).hasOpt, false);
   });

@@ -29,6 +29,7 @@ function waiting(onDue: () => void = () => undefined): Waiting {
   const calledAtMs: number[] = [];
   return {
     step: undefined,
+    place: -1,
     calledAtMs,
     onDue: () => {
       calledAtMs.push(nowMs);
