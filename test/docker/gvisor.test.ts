@@ -35,7 +35,8 @@ before(async () => {
   upstream = await startUpstream(engine);
   await createNetwork(engine, "n1");
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  guest = await runContainer(engine, { name: "guest", networks: ["n1"], args: ["--runtime=runsc-ptrace"] });
+  const labels = { "io.dns11.search": "project", "io.dns11.project": "shop" };
+  guest = await runContainer(engine, { name: "guest", networks: ["n1"], args: ["--runtime=runsc-ptrace"], labels });
   path = (await guest.inspect()).ResolvConfPath;
   original = readFileSync(path, "utf8");
 });
@@ -69,9 +70,10 @@ test("without the listener it resolves nothing, and ps, explain and the doctor s
   assert.equal(readFileSync(path, "utf8"), original);
 });
 
-test("it resolves names of its network and others, also a name for its reverse, and keeps its search list", async () => {
-  await using instance = await startDns11(engine, { settings: ON });
+test("it resolves names of its network and others, also a name for its reverse, and has the search list of its project", async () => {
+  await using instance = await startDns11(engine, { settings: { ...ON, zone: "cluster.local" } });
   await untilRewritten();
+  assert.match(readFileSync(path, "utf8"), /^search shop\.svc\.cluster\.local svc\.cluster\.local cluster\.local$/m);
   assert.match(await resolves("web"), new RegExp(`Address.*${web.address("n1")}`));
   assert.match(await resolves("n5.ok.test"), /192\.0\.2\.5/);
   assert.match(await resolves(web.address("n1")), /web\.n1/);
