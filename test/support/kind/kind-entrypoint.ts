@@ -4,8 +4,8 @@
  * that iptables does not show. The script itself is our own.
  */
 
-/** "node": all steps, then sleep until stopped. "rewrite": only the changes to rules and files. "idle": nothing. */
-export type KindVerb = "node" | "rewrite" | "idle";
+/** "node": all steps, then sleep until stopped. "boot": all steps, then systemd. "rewrite": only the changes to rules and files. "idle": nothing. */
+export type KindVerb = "node" | "boot" | "rewrite" | "idle";
 
 /**
  * Below /run, which is empty after each start, so it describes the current start. The folder /kind of a real node would
@@ -92,7 +92,26 @@ apply_sysctl() {
   echo 1 >"$file"
 }
 
+# A node image names the release of Kubernetes in it; here is none. Its units that a container has no use for are masked.
+# Where the machine has control groups of version 1, systemd gets those of version 2, which it needs.
+boot() {
+  mkdir -p /kind/manifests /etc/systemd/system
+  echo v0.0.0 >/kind/version
+  tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
+  for unit in firstboot networkd networkd-wait-online networkd-persistent-storage logind journal-catalog-update; do
+    ln -sf /dev/null "/etc/systemd/system/systemd-$unit.service"
+  done
+  for unit in ldconfig console-getty dbus; do ln -sf /dev/null "/etc/systemd/system/$unit.service"; done
+  if [ "$(stat -fc %T /sys/fs/cgroup)" != cgroup2fs ]; then
+    umount -R /sys/fs/cgroup
+    mount -t cgroup2 none /sys/fs/cgroup
+  fi
+  mv /run/kind-rewritten ${KIND_READY}
+  exec /usr/lib/systemd/systemd --show-status=1
+}
+
 case $1 in
+  boot) rewrite; boot ;;
   rewrite) rewrite; exit ;;
   node) rewrite; apply_sysctl; mv /run/kind-rewritten ${KIND_READY} ;;
   idle) printf 'nft none\n' >${KIND_READY} ;;
