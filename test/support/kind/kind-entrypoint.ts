@@ -4,8 +4,9 @@
  * that iptables does not show. The script itself is our own.
  */
 
-/** "node": all steps, then sleep until stopped. "boot": all steps, then systemd. "rewrite": only the changes to rules and files. "idle": nothing. */
-export type KindVerb = "node" | "boot" | "rewrite" | "idle";
+/** "node": all steps, then sleep until stopped. "boot": all steps, then systemd. "k3d": as k3d's nodes do.
+ * "rewrite": only the changes to rules and files. "idle": nothing. */
+export type KindVerb = "node" | "boot" | "k3d" | "rewrite" | "idle";
 
 /**
  * Below /run, which is empty after each start, so it describes the current start. The folder /kind of a real node would
@@ -110,7 +111,18 @@ boot() {
   exec /usr/lib/systemd/systemd --show-status=1
 }
 
+# k3d knows the gateway when it makes a node, looks nothing up, and leaves route_localnet to kube-proxy.
+rewrite_as_k3d() {
+  local mode gateway
+  mode=$(mode_of_iptables)
+  gateway=$(ip -4 route show default | cut -d ' ' -f 3)
+  rewrite_rules "$mode" "$gateway"
+  rewrite_resolv_conf "$gateway"
+  printf '%s %s\n' "$mode" "$gateway" >/run/kind-rewritten
+}
+
 case $1 in
+  k3d) rewrite_as_k3d; mv /run/kind-rewritten ${KIND_READY} ;;
   boot) rewrite; boot ;;
   rewrite) rewrite; exit ;;
   node) rewrite; apply_sysctl; mv /run/kind-rewritten ${KIND_READY} ;;
