@@ -14,7 +14,7 @@ import { type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 import { textOf } from "../rig/text-of.ts";
 
-export type ClusterTool = "kind" | "k3d" | "minikube";
+type ClusterTool = "kind" | "k3d" | "minikube";
 
 export interface KindNodeOptions {
   /** Name and hostname of the container. */
