@@ -351,6 +351,20 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/container/capture", FACTS, "src/container/kind", "src/container/namespace", "src/kernel", ...BASE],
     modules: ["node:net"],
   },
+  // Containers that ask for the search list of their project: as they are attached otherwise, with what KIND mode does to a resolv.conf.
+  {
+    room: "src/container/search",
+    mayImport: [
+      "src/container/attach",
+      "src/container/capture",
+      FACTS,
+      "src/container/kind",
+      "src/container/namespace",
+      "src/kernel",
+      ...BASE,
+    ],
+    modules: [],
+  },
   // An address of the host for containers: links say who asks, rules let nobody else through.
   {
     room: "src/container/listener",
@@ -383,6 +397,7 @@ const ROOMS: readonly Room[] = [
       "src/container/guest",
       "src/container/kind",
       "src/container/registry",
+      "src/container/search",
       "src/container/watch",
       "src/kernel",
       ...BASE,
@@ -756,6 +771,7 @@ const OPENERS = new Map([
     "src/container/namespace",
     "namespaces; paths of the engine and of a container's root, by regular-file.ts, or openat2 within it",
   ],
+  ["src/container/search", "the resolv.conf that Docker made for a container, by regular-file.ts"],
   ["src/container/watch", "with O_PATH"],
   ["src/control/server", "/etc/group"],
   ["src/doctor", "the engine's socket; dns11's own folder"],

@@ -14,7 +14,8 @@ const ABOUT = [
     "the names of containers itself and forwards all other names to the servers that Docker would use.",
   "It installs its own rules in the network namespace of each container. When dns11 ends, also by SIGKILL, the " +
     "rules are removed and Docker's embedded DNS answers again; docs/operations.md lists the exceptions. dns11 never changes or " +
-    "restarts a container, except for resolv.conf in KIND nodes (--kind).",
+    "restarts a container, except for resolv.conf: in KIND nodes (--kind), in guests with the listener, and in containers that ask " +
+    "for a search list.",
 ];
 
 const SIGNALS = [

@@ -11,6 +11,8 @@ import type { Guests } from "./guest/guests.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
+import { withoutEffect } from "./search/project-search.ts";
+import type { Searches } from "./search/searches.ts";
 import type { ContainerFact } from "./facts/fact.ts";
 import { labelAnswers } from "./facts/label-choices.ts";
 import { effectiveLabels } from "./facts/labels.ts";
@@ -28,6 +30,7 @@ export interface RosterParts {
   readonly nodes: Nodes;
   readonly bridges: Bridges;
   readonly guests: Pick<Guests, "serve" | "release" | "forget">;
+  readonly searches: Pick<Searches, "modeFor" | "problemOf" | "forget">;
   readonly only: readonly OnlyFilter[];
   /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
   readonly quarantineOf?: (containerId: string) => string | undefined;
@@ -110,6 +113,7 @@ export class Roster {
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
     this.#parts.guests.forget(containerId);
+    this.#parts.searches.forget(containerId);
     this.#decisions.delete(containerId);
     if (changesOthers) this.#refreshOthers();
   }
@@ -188,7 +192,21 @@ export class Roster {
 
   #containerMode(fact: ContainerFact): AttachMode {
     const { policy } = labelAnswers(effectiveLabels(fact, this.#labelPolicy));
-    return policy === "process" ? CONTAINER_BY_PROCESS : CONTAINER_MODE;
+    return this.#parts.searches.modeFor(fact, policy === "process" ? CONTAINER_BY_PROCESS : CONTAINER_MODE);
+  }
+
+  /** Why a served container has no search list that it asks for. */
+  #searchProblem(fact: ContainerFact, decision: Decision): string | undefined {
+    const { nodes, searches } = this.#parts;
+    const isGuest = decision.kind === "skip" && decision.code === "own-stack";
+    if (decision.kind === "skip" && !isGuest) return undefined;
+    if (nodes.isNode(fact)) return searches.problemOf(fact, withoutEffect("a KIND node has that of KIND_DNS_SEARCH"));
+    if (fact.nameservers.kind === "captured")
+      return searches.problemOf(
+        fact,
+        withoutEffect("its resolv.conf is not written, because it does not name 127.0.0.11"),
+      );
+    return searches.problemOf(fact);
   }
 
   /** Undefined if the container is not to be served at the servers of its resolv.conf, whatever the file says. */
@@ -216,6 +234,7 @@ export class Roster {
     const withLabelWarning = withWarnings(decided, [
       decided.warning,
       nodes.ignoredLabel(fact),
+      this.#searchProblem(fact, decided),
       ...missingServers(view?.upstreams),
     ]);
     const decision = nodes.isNode(fact)

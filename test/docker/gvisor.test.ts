@@ -35,7 +35,8 @@ before(async () => {
   upstream = await startUpstream(engine);
   await createNetwork(engine, "n1");
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  guest = await runContainer(engine, { name: "guest", networks: ["n1"], args: ["--runtime=runsc-ptrace"] });
+  const labels = { "io.dns11.search": "project", "io.dns11.project": "shop" };
+  guest = await runContainer(engine, { name: "guest", networks: ["n1"], args: ["--runtime=runsc-ptrace"], labels });
   path = (await guest.inspect()).ResolvConfPath;
   original = readFileSync(path, "utf8");
 });
@@ -82,6 +83,15 @@ test("it resolves names of its network and others, also a name for its reverse, 
     await command(instance, "doctor", "guest", "--all"),
     new RegExp(`runsc-ptrace .*dns11 answers it at ${LISTENER}; .*it asks the listener`, "s"),
   );
+  await instance.stop();
+  assert.equal(readFileSync(path, "utf8"), original, "to the byte");
+});
+
+test("if it asks for the search list of its project, it gets that as well", async () => {
+  await using instance = await startDns11(engine, { settings: { ...ON, zone: "cluster.local" } });
+  await untilRewritten();
+  assert.match(readFileSync(path, "utf8"), /^search shop\.svc\.cluster\.local svc\.cluster\.local cluster\.local$/m);
+  assert.match(await resolves("web.n1."), new RegExp(web.address("n1")));
   await instance.stop();
   assert.equal(readFileSync(path, "utf8"), original, "to the byte");
 });

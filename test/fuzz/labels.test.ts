@@ -12,6 +12,8 @@ import { NAME_CHOICES_DEFAULTS } from "../../src/base/model/name-choices.ts";
 import { readHostsText } from "../../src/config/records/hosts-text.ts";
 import { decide } from "../../src/container/attach/decision.ts";
 import { Directory } from "../../src/container/registry/directory.ts";
+import { LABEL_DEFAULTS } from "../../src/base/model/label-policy.ts";
+import { projectSearch } from "../../src/container/search/project-search.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../support/scripted/builders.ts";
 import { declaredIn } from "../support/scripted/declarations.ts";
 import { addressesIn, answerOnce, replyOnce } from "../unit/support/reply.ts";
@@ -20,7 +22,9 @@ import { Random } from "./random.ts";
 const SEED = 20_261_123;
 const INPUTS = 1_000;
 const LABELS = [
-  ...["dns", "names", "health", "stopped", "ttl", "ptr", "address-order"].map((key) => `io.dns11.${key}`),
+  ...["dns", "names", "health", "stopped", "ttl", "ptr", "address-order", "search", "project"].map(
+    (key) => `io.dns11.${key}`,
+  ),
   "com.docker.compose.project",
   "com.docker.compose.service",
   "com.docker.compose.oneoff",
@@ -71,6 +75,9 @@ test("labels of any text", () => {
     });
     const { warning = "" } = decide(fact, []);
     assert.ok(warning.length < 4_000, `${about}: ${warning.length} characters`);
+    const asking = { ...fact, labels: { ...labels, "io.dns11.search": "project" } };
+    const search = projectSearch(asking, { labels: LABEL_DEFAULTS, zones: ["z.test"] }) ?? { problem: "" };
+    for (const domain of "list" in search ? search.list.domains : []) assert.match(domain, /^[a-z0-9_.-]+$/, about);
     directory.putContainer(fact);
     const client = aClient(directory.viewOf(neighbour));
     const reply = replyOnce(aQuery({ name: "fuzzed" }), { behaviour: DEFAULT_BEHAVIOUR, client });

@@ -17,6 +17,7 @@ import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { moveDockerRulesToNftables } from "../support/engine/docker-rules.ts";
 import { type KindNode, runKindNode } from "../support/kind/kind-node.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
@@ -190,6 +191,52 @@ test("dns11 doctor runs the node checks for nodes, and --fix switches route_loca
   const fixed = await runDoctor("--fix");
   assert.deepEqual([fixed.code, wrong(fixed.report)], [0, []]);
   assert.match(fixed.report.did.join("\n"), /reinstalled the rules; queries get through/);
+});
+
+for (const tool of ["kind", "k3d", "minikube"] as const) {
+  test(`a node of ${tool} whose cluster has lost DNS, because dockerd writes its rules with nftables, is found and served`, async () => {
+    await using node = await runKindNode(engine, { name: "dead", networks: [NETWORK], entrypoint: "none", tool });
+    await moveDockerRulesToNftables(node.netnsPath);
+    await node.rewrite();
+    const untouched = await stateOf(node);
+    const { code, nodes } = await doctor();
+    assert.deepEqual([code, [...nodes.keys()]], [1, ["dead"]]);
+    const findings = nodes.get("dead") ?? assert.fail();
+    const docker = findings.find(({ what }) => what === "Docker's resolver in the node");
+    assert.equal(docker?.state, "problem");
+    assert.match(
+      docker?.detail ?? "",
+      /^answers at 127\.0\.0\.11, and nobody at 10\.77\.0\.1, .*nftables.*neither the node nor its pods/s,
+    );
+    for (const client of ["the node", "a pod"])
+      assert.ok(
+        findings.some(({ what, state }) => what === `query from ${client} to ${GATEWAY} (udp)` && state === "problem"),
+      );
+    await using instance = await startDns11(engine, { args: KIND, env: WITHOUT_KEEPER });
+    const well = await doctor("dead");
+    assert.deepEqual(
+      [well.code, well.nodes.get("dead")?.filter(({ state }) => state === "problem")],
+      [0, []],
+      instance.log,
+    );
+    await using pod = await startPod(node);
+    assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "dead")), [node.address(NETWORK)]);
+    await pod[Symbol.asyncDispose]();
+    await instance.stop();
+    const left = await quietStateOf(node);
+    assert.deepEqual({ ...left, rules: "" }, { ...untouched, rules: "" });
+    assert.doesNotMatch(left["rules"] ?? "", /table ip6? dns11/);
+  });
+}
+
+test("a node of k3d whose kube-proxy does not run resolves names, and its pods time out: the doctor says what is off", async () => {
+  await using node = await runKindNode(engine, { name: "agent", networks: [NETWORK], tool: "k3d" });
+  await node.waitForEntrypoint();
+  const states = new Map((await doctor("agent")).nodes.get("agent")?.map(({ what, state }) => [what, state]));
+  assert.equal(states.get("Docker's resolver in the node"), "ok");
+  assert.equal(states.get(`query from the node to ${GATEWAY} (udp)`), "ok");
+  assert.equal(states.get(`query from a pod to ${GATEWAY} (udp)`), "problem");
+  assert.equal(states.get("route_localnet"), "problem");
 });
 
 test("another process that listens on the address for pods is a problem of the node", async () => {

@@ -24,8 +24,18 @@ const TTL_LABEL = "io.dns11.ttl";
 const PTR_LABEL = "io.dns11.ptr";
 const ORDER_LABEL = "io.dns11.address-order";
 export const ANSWERS_LABEL = "io.dns11.answers";
+export const SEARCH_LABEL = "io.dns11.search";
+/** A name with fewer dots is tried below the search list first: `_port._protocol.service.project.svc` has four. */
+export const SEARCH_NDOTS = 5;
+export const SEARCH_OPTION = `ndots:${SEARCH_NDOTS}`;
+/** The search list of its resolv.conf: that of its project in a zone, as a pod has it, or as Docker wrote it. */
+const SEARCH_CHOICES = ["project", "docker"] as const;
 
-export const CHOICE_LABELS = [HEALTH_LABEL, STOPPED_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL, ANSWERS_LABEL];
+export const CHOICE_LABELS = [
+  ...[HEALTH_LABEL, STOPPED_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL],
+  ANSWERS_LABEL,
+  SEARCH_LABEL,
+];
 
 const SECOND_MS = 1_000;
 const TTL_MS_MAX = 7 * 86_400 * SECOND_MS;
@@ -60,6 +70,11 @@ export function labelAnswers(labels: Labels): Choice<(typeof ANSWERS_CHOICES)[nu
   return choiceOf(labels, ANSWERS_LABEL, ANSWERS_CHOICES, "auto");
 }
 
+/** Whose search list it has. */
+export function labelSearch(labels: Labels): Choice<(typeof SEARCH_CHOICES)[number]> {
+  return choiceOf(labels, SEARCH_LABEL, SEARCH_CHOICES, "docker");
+}
+
 /** The TTL of its names in seconds; undefined for that of the settings. */
 export function labelTtl(labels: Labels): Choice<number | undefined> {
   const text = labels[TTL_LABEL];
@@ -79,6 +94,7 @@ export function choiceWarnings(labels: Labels): (string | undefined)[] {
     labelPtr(labels, ptr),
     labelOrder(labels, order),
     labelAnswers(labels),
+    labelSearch(labels),
   ];
   return all.map(({ warning }) => warning);
 }

@@ -33,10 +33,15 @@ const SHORT_ID_LENGTH = 12;
 /** undefined for a container that belongs to no service, or to one whose name is no label of a domain name. */
 export function servicePlace(fact: ContainerFact, policy: LabelPolicy): ServicePlace | undefined {
   const labels = effectiveLabels(fact, policy);
-  const project = domainLabel(labels[PROJECT_LABEL] ?? labels[COMPOSE_LABEL.project]);
+  const project = projectIn(labels);
   const service = domainLabel(labels[SERVICE_LABEL] ?? labels[COMPOSE_LABEL.service]);
   if (project === undefined || service === undefined) return undefined;
   return { project, service, hosts: hostsOf(fact, labels), ports: portsOf(fact, labels, policy) };
+}
+
+/** The project in a zone; undefined without one whose name is a label of a domain name. */
+export function projectIn(labels: Labels): string | undefined {
+  return domainLabel(labels[PROJECT_LABEL] ?? labels[COMPOSE_LABEL.project]);
 }
 
 /** The warning for labels that cannot be used; the first problem of each. */

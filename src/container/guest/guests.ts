@@ -13,14 +13,17 @@ import { openInRoot } from "../../kernel/libc.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
 import { hasOwnStack } from "../facts/runtime.ts";
-import type { Journal, NodeRecord } from "../kind/journal.ts";
+import { type Journal, type NodeRecord, newRecord } from "../kind/journal.ts";
 import { NodeResolvConf } from "../kind/node-resolv-conf.ts";
+import type { SearchList } from "../kind/resolv-conf-text.ts";
 import { type EngineHost, isContainerPath } from "../namespace/engine-host.ts";
 
 export interface GuestsParts {
   readonly journal: Journal;
   readonly host: () => EngineHost;
   readonly listener: () => Pick<ListenerReport, "state" | "addresses">;
+  /** The search list of its project, for a guest that asks for it. */
+  readonly searchListOf: (fact: ContainerFact) => SearchList | undefined;
   /** Another program has written a guest's resolv.conf: decide about it again. */
   readonly onRewritten: (containerId: string) => void;
   readonly onEvent: ReportEvent;
@@ -99,6 +102,7 @@ export class Guests {
       guest.resolvConf.advertise({
         addresses: [address],
         search: undefined,
+        list: this.#parts.searchListOf(fact),
         record: guest.record.resolvConf,
         save: (resolvConf) => {
           guest.record = { ...guest.record, resolvConf };
@@ -117,7 +121,7 @@ export class Guests {
     if (known?.startedAt === fact.startedAt) return known;
     known?.resolvConf.close();
     const { record: saved } = this.#parts.journal.read(fact.id);
-    const record = saved?.startedAt === fact.startedAt ? saved : newRecord(fact);
+    const record = saved?.startedAt === fact.startedAt ? saved : newRecord(fact, "listener");
     const guest = { startedAt: fact.startedAt, record, resolvConf: this.#resolvConfOf(fact) };
     this.#guests.set(fact.id, guest);
     return guest;
@@ -140,9 +144,4 @@ export class Guests {
 function addressFor({ endpoints }: ContainerFact, addresses: readonly string[]): string | undefined {
   const families = { v4: endpoints.some(({ ipv4 }) => ipv4 !== undefined) };
   return addresses.find((address) => isIPv6(address) !== families.v4);
-}
-
-function newRecord({ id, name, startedAt, sandboxKey, pid }: ContainerFact): NodeRecord {
-  const nothing = { wish: "listener", addresses: [], routeLocalnet: {}, published: [] };
-  return { version: 1, containerId: id, name, startedAt, sandboxKey, pid, ...nothing };
 }

@@ -20,6 +20,7 @@ import { join } from "node:path";
 
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { addressBytes } from "../../base/model/address.ts";
+import type { ContainerFact } from "../facts/fact.ts";
 
 const VERSION = 1;
 const ENDING = ".json";
@@ -56,6 +57,15 @@ export interface ResolvConfRecord {
   readonly written: string;
   /** Restored instead of the original if KIND's entrypoint has run since and sets a search list. */
   readonly afterwards?: string;
+}
+
+/** A record of no change yet. `wish`: see NodeRecord. */
+export function newRecord(
+  { id, name, startedAt, sandboxKey, pid }: Pick<ContainerFact, "id" | "name" | "startedAt" | "sandboxKey" | "pid">,
+  wish: string,
+): NodeRecord {
+  const nothing = { wish, addresses: [], routeLocalnet: {}, published: [] };
+  return { version: VERSION, containerId: id, name, startedAt, sandboxKey, pid, ...nothing };
 }
 
 /** A damaged file is not an error: `damaged` says why it was ignored, for the caller to report. */

@@ -27,7 +27,7 @@ import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import { GuardCount } from "../rules/guard-count.ts";
 import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
-import type { Journal, NodeRecord } from "./journal.ts";
+import { type Journal, type NodeRecord, newRecord } from "./journal.ts";
 import { RouteLocalnetGuard } from "./route-localnet-guard.ts";
 import { chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
 import { type NodeFact, isNodeRunning } from "./node-fact.ts";
@@ -85,7 +85,8 @@ export class NodeMode implements AttachMode {
     this.#parts = parts;
     const { record, damaged } = parts.journal.read(fact.containerId);
     if (damaged !== undefined) this.#emit({ reason: damaged }, "the journal record of the node is damaged");
-    this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, policy);
+    this.#record =
+      record?.startedAt === fact.startedAt ? record : newRecord({ id: fact.containerId, ...fact }, policy.address);
     this.conflicts = new PortConflicts(parts.memory, () => this.#parts.onChange());
     this.#podProbe = new PodProbe(parts);
     this.#localnet = new RouteLocalnetGuard({
@@ -215,7 +216,10 @@ export class NodeMode implements AttachMode {
       this.#localnet.reset();
       this.#parts.journal.remove(this.#fact.containerId);
       this.#saved = "";
-      this.#record = { ...emptyRecord(this.#fact, this.#policy), published: this.#record.published };
+      this.#record = {
+        ...newRecord({ id: this.#fact.containerId, ...this.#fact }, this.#policy.address),
+        published: this.#record.published,
+      };
     } catch (error) {
       this.#emit({ reason: reasonOf(error) }, "cannot restore the node; to retry, run: dns11 cleanup");
     }
@@ -381,22 +385,6 @@ export class NodeMode implements AttachMode {
   #emit(about: Readonly<Record<string, unknown>>, text: string, level?: "warn"): void {
     this.#parts.onEvent({ node: this.#fact.name, ...about }, text, level);
   }
-}
-
-function emptyRecord(fact: NodeFact, { address }: KindPolicy): NodeRecord {
-  const { containerId, name, startedAt, sandboxKey, pid } = fact;
-  return {
-    version: 1,
-    containerId,
-    name,
-    startedAt,
-    sandboxKey,
-    pid,
-    wish: address,
-    addresses: [],
-    routeLocalnet: {},
-    published: [],
-  };
 }
 
 /** What the captured addresses depend on, and the interfaces that the rules leave alone. */

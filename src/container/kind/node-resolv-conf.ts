@@ -14,7 +14,7 @@ import {
   restoreFile,
 } from "./resolv-conf-writer.ts";
 import { type OpenFile, ResolvConfFile } from "./resolv-conf-file.ts";
-import { nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
+import { type SearchList, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
 
 export interface NodeFiles {
   /** The path of the written file, for the journal. */
@@ -34,6 +34,7 @@ export interface AdvertiseOptions {
   /** `Wanted` says what it is. */
   readonly ours?: readonly string[] | undefined;
   readonly search: string | undefined;
+  readonly list?: SearchList | undefined;
   readonly record: ResolvConfRecord | undefined;
   /** Called before the file is touched. */
   readonly save: (record: ResolvConfRecord) => void;
@@ -77,7 +78,7 @@ export class NodeResolvConf {
   }
 
   /** Writes the addresses into the file. Returns the new state if it changed. */
-  advertise({ addresses, ours, search, record: known, save, onRewritten }: AdvertiseOptions): string | undefined {
+  advertise({ addresses, ours, search, list, record: known, save, onRewritten }: AdvertiseOptions): string | undefined {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, search);
     if (record !== undefined && record !== known) save(record);
@@ -101,7 +102,7 @@ export class NodeResolvConf {
           }),
         onRewritten,
       });
-      this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, record }));
+      this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, list, record }));
     }
     return this.#state === before ? undefined : this.#state;
   }

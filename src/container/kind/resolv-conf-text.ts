@@ -6,6 +6,8 @@
  */
 import { addressBytes, isLoopback, isSameAddress } from "../../base/model/address.ts";
 
+import { DOCKER_RESOLVER } from "../capture/capture.ts";
+
 /** C libraries and the kubelet read only the first three. */
 export const NAMESERVERS_MAX = 3;
 
@@ -17,7 +19,17 @@ export interface TextChange {
   readonly search: string | undefined;
   /** Nameservers to replace as if they were loopback addresses. */
   readonly replaced?: readonly string[];
+  readonly list?: SearchList | undefined;
 }
+
+/** Domains to put before those of the file, and the `ndots` in place of Docker's. */
+export interface SearchList {
+  readonly domains: readonly string[];
+  readonly ndots: number;
+}
+
+/** What glibc before 2.26 reads of a search list: six domains, in 256 bytes with a final zero. It cuts the rest off. */
+export const SEARCH_MAX = { domains: 6, chars: 255 };
 
 interface Line {
   readonly body: string;
@@ -28,13 +40,36 @@ interface Line {
 // As in glibc, a comment may follow the address without a blank.
 const NAMESERVER = /^[ \t]*(nameserver[ \t]+)([^ \t#;]+)([^]*)$/;
 const SEARCH = /^[ \t]*search([ \t]|$)/;
+const DOMAIN = /^[ \t]*domain([ \t]|$)/;
+const OPTIONS = /^[ \t]*options([ \t]|$)/;
+const BLANKS = /[ \t\r\n]+/;
+/** Docker writes it unless somebody has chosen another number. */
+const NDOTS_OF_DOCKER = "ndots:0";
 
-export function rewriteResolvConf(text: string, { addresses, search, replaced = [] }: TextChange): string {
+export function rewriteResolvConf(text: string, { addresses, search, list, replaced = [] }: TextChange): string {
   const lines = linesOf(text);
   const end = lines[0]?.end === "\r\n" ? "\r\n" : "\n";
   const withOurs = addresses.length === 0 ? lines : withServers(lines, { addresses, replaced }, end);
-  const changed = search === undefined ? withOurs : withSearch(withOurs, search, end);
+  const searched = search === undefined ? withOurs : withSearch(withOurs, search, end);
+  const changed = list === undefined ? searched : withList(searched, list, end);
   return textOf(changed, end, text === "" || text.endsWith("\n"));
+}
+
+/**
+ * Whether the text can be what Docker writes where its resolver is: that one nameserver, and one line each, at most, for search
+ * and options. The checksum that Docker keeps beside the file is of an earlier text.
+ */
+export function isAsDockerWrote(text: string): boolean {
+  const lines = linesOf(text);
+  const countOf = (kind: RegExp): number => lines.filter(({ body }) => kind.test(body)).length;
+  const servers = serversOf(lines);
+  return (
+    servers.length === 1 &&
+    servers[0] === DOCKER_RESOLVER &&
+    countOf(SEARCH) <= 1 &&
+    countOf(OPTIONS) <= 1 &&
+    countOf(DOMAIN) === 0
+  );
 }
 
 /** The nameservers of the text in order, without invalid addresses. */
@@ -81,9 +116,48 @@ function serverLine(address: string, end: string, place?: Line): Line {
 }
 
 function withSearch(lines: readonly Line[], search: string, end: string): readonly Line[] {
-  const domains = search.split(/[ \t\r\n]+/).filter((domain) => domain !== "");
+  const domains = wordsOf(search);
   const others = lines.filter(({ body }) => !SEARCH.test(body));
   return domains.length === 0 ? others : [{ body: `search ${domains.join(" ")}`, end }, ...others];
+}
+
+/** C libraries use the last line of each kind. */
+function withList(lines: readonly Line[], { domains, ndots }: SearchList, end: string): readonly Line[] {
+  const before = lines.findLast(({ body }) => SEARCH.test(body))?.body ?? "";
+  const search = `search ${withinLimits([...domains, ...wordsOf(before).slice(1)]).join(" ")}`;
+  const options = lines.findLast(({ body }) => OPTIONS.test(body))?.body ?? "options";
+  const words = wordsOf(options);
+  const isChosen = words.some((word) => word.startsWith("ndots:") && word !== NDOTS_OF_DOCKER);
+  const others = words.filter((word) => word !== NDOTS_OF_DOCKER);
+  const withNdots = isChosen ? options : [...others, `ndots:${ndots}`].join(" ");
+  return withLine(withLine(lines, SEARCH, { body: search, end }), OPTIONS, { body: withNdots, end });
+}
+
+/** Each domain once, without the root, which means that there is no search list. */
+function withinLimits(domains: readonly string[]): readonly string[] {
+  const unique = domains.filter(
+    (domain, index) => domain !== "." && domains.findIndex((each) => isSameDomain(each, domain)) === index,
+  );
+  const fitting = unique.slice(0, SEARCH_MAX.domains);
+  while (fitting.join(" ").length > SEARCH_MAX.chars) fitting.pop();
+  return fitting;
+}
+
+function isSameDomain(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((domain) => domain.replace(/\.$/, "").toLowerCase());
+  return first === second;
+}
+
+/** In place of the last line of its kind, or below the nameservers. */
+function withLine(lines: readonly Line[], kind: RegExp, line: Line): readonly Line[] {
+  const index = lines.findLastIndex(({ body }) => kind.test(body));
+  if (index >= 0) return lines.with(index, { ...line, end: lines[index]?.end ?? line.end });
+  const place = lines.findLastIndex((each) => serverOf(each) !== undefined || SEARCH.test(each.body));
+  return lines.toSpliced(place + 1, 0, line);
+}
+
+function wordsOf(text: string): readonly string[] {
+  return text.split(BLANKS).filter((word) => word !== "");
 }
 
 function serversOf(lines: readonly Line[]): readonly string[] {

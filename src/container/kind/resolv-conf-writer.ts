@@ -26,7 +26,7 @@ export interface FileVersions {
 }
 
 /** `record`: from the journal, for this start of the container. */
-export interface AdvertiseRequest extends Pick<TextChange, "addresses" | "search"> {
+export interface AdvertiseRequest extends Pick<TextChange, "addresses" | "search" | "list"> {
   readonly record?: ResolvConfRecord | undefined;
   /** The captured addresses, if settings choose the address families for pods. */
   readonly ours?: readonly string[] | undefined;
@@ -192,8 +192,8 @@ export class ResolvConfWriter {
   }
 }
 
-/** Whether we wrote this text: the original, ours, or an intermediate one if dns11 was killed while writing. */
-function isOurs(text: string, versions: FileVersions): boolean {
+/** Whether we wrote this text: it is the original, ours, or an intermediate one if dns11 was killed while writing. */
+export function isOurs(text: string, versions: FileVersions): boolean {
   const [original, written] = [textOf(versions.original), textOf(versions.written)];
   const ours = [original, written, ...intermediateTexts(original, written), ...intermediateTexts(written, original)];
   // KIND's entrypoint copies the file with a shell, which loses or adds empty lines at the end.
@@ -222,7 +222,7 @@ function isNamed(address: string, servers: readonly string[]): boolean {
   return servers.some((server) => isSameAddress(server, address));
 }
 
-function versionsIn(record: ResolvConfRecord | undefined): FileVersions | undefined {
+export function versionsIn(record: ResolvConfRecord | undefined): FileVersions | undefined {
   if (record === undefined) return undefined;
   return { original: Buffer.from(record.original, "base64"), written: Buffer.from(record.written, "base64") };
 }

@@ -1,20 +1,20 @@
 /**
- * Selection: which containers are KIND nodes. A cluster's load balancer has the same labels but is not a node: it has no pods,
- * and queries 127.0.0.11 like any container.
+ * Selection: which containers are nodes of a cluster, as KIND, k3d and minikube (with its driver docker) make them. A cluster's load
+ * balancer and registry have the same labels but are no nodes: they have no pods, and query 127.0.0.11 like any container.
  */
 import type { NodeFilter } from "../../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ContainerFact } from "../facts/fact.ts";
 import { type SplitLabels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
-/** On every container of a KIND cluster; the value is the cluster's name. */
-const CLUSTER_LABEL = "io.x-k8s.kind.cluster";
+/** Each on every container of a cluster that this program makes. */
+const CLUSTER_LABELS = ["io.x-k8s.kind.cluster", "k3d.cluster", "role.minikube.sigs.k8s.io"];
 /** Overrides the selection for one container. */
 const OVERRIDE_LABEL = "io.dns11.kind";
-/** Label values that mark the load balancer of a cluster. */
-const LOAD_BALANCER_LABELS: readonly (readonly [string, string])[] = [
-  ["io.x-k8s.kind.role", "external-load-balancer"],
-  ["k3d.role", "loadbalancer"],
+/** What a container is in its cluster, and the words for its nodes; all others run no pods. */
+const ROLE_LABELS: readonly (readonly [string, readonly string[]])[] = [
+  ["io.x-k8s.kind.role", ["control-plane", "worker"]],
+  ["k3d.role", ["server", "agent"]],
 ];
 
 type NodeCandidate = Pick<ContainerFact, "name"> & SplitLabels;
@@ -36,7 +36,7 @@ export function ignoredNodeLabel(
   const isNodeWithImageLabels = isNode(fact, filters, { ...policy, trustsImages: true });
   if (isNodeWithImageLabels === isNode(fact, filters, policy)) return undefined;
   const filterKeys = filters.flatMap((filter) => (filter.kind === "label" ? [filter.key] : []));
-  return [OVERRIDE_LABEL, ...LOAD_BALANCER_LABELS.map(([key]) => key), CLUSTER_LABEL, ...filterKeys]
+  return [OVERRIDE_LABEL, ...ROLE_LABELS.map(([key]) => key), ...CLUSTER_LABELS, ...filterKeys]
     .map((key) => ignoredLabelWarning(key, fact, policy))
     .find((text) => text !== undefined);
 }
@@ -45,19 +45,23 @@ function isNodeBy(name: string, labels: Readonly<Record<string, string>>, filter
   if (filters.length === 0) return false;
   const own = labels[OVERRIDE_LABEL]?.trim().toLowerCase();
   if (own === "true" || own === "false") return own === "true";
-  if (LOAD_BALANCER_LABELS.some(([key, value]) => labels[key] === value)) return false;
+  if (ROLE_LABELS.some(([key, nodes]) => !isAmong(labels[key], nodes))) return false;
   return filters.some((filter) => selects(filter, name, labels));
 }
 
 function selects(filter: NodeFilter, name: string, labels: Readonly<Record<string, string>>): boolean {
   switch (filter.kind) {
     case "auto":
-      return Object.hasOwn(labels, CLUSTER_LABEL);
+      return CLUSTER_LABELS.some((key) => Object.hasOwn(labels, key));
     case "label":
       return Object.hasOwn(labels, filter.key) && (filter.value === undefined || labels[filter.key] === filter.value);
     case "name":
       return patternOf(filter.pattern).test(name);
   }
+}
+
+function isAmong(role: string | undefined, nodes: readonly string[]): boolean {
+  return role === undefined || nodes.includes(role);
 }
 
 /** `*` matches anything; all other characters match themselves. */

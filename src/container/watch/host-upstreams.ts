@@ -3,6 +3,7 @@
  */
 import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../facts/fact.ts";
+import { SEARCH_OPTION, labelSearch } from "../facts/label-choices.ts";
 import { capturedServers } from "./captured-servers.ts";
 import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, listedServers, readHostServers } from "./host-file.ts";
@@ -76,6 +77,7 @@ export class HostUpstreams {
       hostServers: () => this.#addressesOfHost(),
       dns: json.HostConfig?.Dns ?? [],
       dnsOptions: json.HostConfig?.DnsOptions ?? [],
+      ownOption: labelSearch(json.Config?.Labels ?? {}).policy === "project" ? SEARCH_OPTION : undefined,
       engineVersion: this.#parts.engineVersion(),
       followsHost: this.#settings.behaviour.followsHost,
       daemonDns: () => (isHostUnread ? undefined : this.#daemonDns.readServers()),

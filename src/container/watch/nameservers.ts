@@ -20,6 +20,8 @@ export interface NameserversInput {
   /** --dns and --dns-option of the container. */
   readonly dns: readonly string[];
   readonly dnsOptions: readonly string[];
+  /** The option that dns11 itself writes into the file, if it does. */
+  readonly ownOption?: string | undefined;
   /** The engine's major version. */
   readonly engineVersion: number;
   /** Whether to use the host's current file, not its state when the container started. */
@@ -142,7 +144,7 @@ function recordsNameservers({ engineVersion }: NameserversInput): boolean {
 
 /** Whether ndots is set. A container that forges this in its own file only affects its own lookups. */
 function isNdotsSetIn(input: NameserversInput): boolean {
-  const { resolvConf = "", dns, dnsOptions } = input;
+  const { resolvConf = "", dns, dnsOptions, ownOption } = input;
   if (recordsNameservers(input)) {
     // An invalid ndots counts as well, but the engine drops it from the file.
     const isInComment = ["host", "override"].includes(NDOTS.exec(resolvConf)?.[1] ?? "");
@@ -150,8 +152,6 @@ function isNdotsSetIn(input: NameserversInput): boolean {
   }
   if (dnsOptions.some((option) => option.startsWith("ndots"))) return true;
   // Without --dns the file has the host's options; the engine itself adds only "ndots:0".
-  return (
-    dns.length === 0 &&
-    parseResolvConf(resolvConf).options.some((option) => option.startsWith("ndots") && option !== "ndots:0")
-  );
+  const others = parseResolvConf(resolvConf).options.filter((option) => option !== "ndots:0" && option !== ownOption);
+  return dns.length === 0 && others.some((option) => option.startsWith("ndots"));
 }

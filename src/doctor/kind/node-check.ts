@@ -52,7 +52,11 @@ export async function checkNode(target: NodeTarget, tools: NodeCheckTools): Prom
     resolvConfFinding(resolvConf, servers, reachable),
     ...tools.runner.within(fd, () => {
       const isServed = installed?.owner === "instance";
-      return [ownerFinding(installed), dockerFinding(fact, isServed, docker), ...listenerFindings(fact, reachable)];
+      return [
+        ownerFinding(installed),
+        dockerFinding(target, { isServed, reachable, docker }),
+        ...listenerFindings(fact, reachable),
+      ];
     }),
     ...(await answerFindings("the node", target, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
       tools.runner.within(fd, work),
@@ -85,13 +89,40 @@ function ownerFinding(installed: InstalledRules | undefined): Finding {
   return finding("kind-rules", "ok", `installed, ${owners[installed.owner]}`);
 }
 
+interface DockerSituation {
+  /** By dns11. */
+  readonly isServed: boolean;
+  /** The servers of its resolv.conf that pods could reach. */
+  readonly reachable: readonly string[];
+  readonly docker: DockerResolver;
+}
+
 /** Docker's resolver, which serves the pods when dns11 stops. */
-function dockerFinding({ name }: NodeFact, isServed: boolean, docker: DockerResolver): Finding {
+function dockerFinding({ fact }: NodeTarget, { isServed, reachable, docker }: DockerSituation): Finding {
   const problem = problemWith(docker);
-  if (problem === undefined) return finding("kind-docker", "ok", `answers at ${docker.reachableAt.join(", ")}`);
-  const detail = isServed ? `pods will have no DNS when dns11 stops: ${problem}` : problem;
-  const remedy = `Restart the node when convenient: ${restartCommand(name)}`;
-  return finding("kind-docker", isServed ? "warning" : "problem", detail, remedy);
+  const answers = `answers at ${docker.reachableAt.join(", ")}`;
+  if (problem !== undefined) {
+    const detail = isServed ? `pods will have no DNS when dns11 stops: ${problem}` : problem;
+    const remedy = `Restart the node when convenient: ${restartCommand(fact.name)}`;
+    return finding("kind-docker", isServed ? "warning" : "problem", detail, remedy);
+  }
+  const abandoned = isServed ? undefined : abandonedGateway(fact, reachable, docker);
+  if (abandoned === undefined) return finding("kind-docker", "ok", answers);
+  const detail =
+    `${answers}, and nobody at ${abandoned}, which resolv.conf names: the node's entrypoint has put that address in place of 127.0.0.11, ` +
+    "but changed no rule, as it is where dockerd writes its rules with nftables. So neither the node nor its pods have DNS";
+  return finding("kind-docker", "problem", detail, START);
+}
+
+/** The gateway, if it is the node's server and nothing redirects queries for it. */
+function abandonedGateway(
+  { gateway }: NodeFact,
+  reachable: readonly string[],
+  { reachableAt }: DockerResolver,
+): string | undefined {
+  const own = [gateway.ipv4, gateway.ipv6].filter((address) => address !== undefined);
+  if (reachable.some((server) => reachableAt.includes(server))) return undefined;
+  return reachable.find((server) => own.some((address) => isSameAddress(server, address)));
 }
 
 function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding[] {

@@ -24,6 +24,7 @@ import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../..
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { Publication } from "../../container/publish/publication.ts";
+import { Searches } from "../../container/search/searches.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -58,6 +59,7 @@ export class EngineSide implements ContainerSide {
   readonly nodes: Nodes;
   readonly bridges: Bridges;
   readonly guests: Guests;
+  readonly searches: Searches;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
@@ -107,17 +109,18 @@ export class EngineSide implements ContainerSide {
     });
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
-    this.bridges = new Bridges({
-      host: link.host,
-      onChange: (id) => this.reconciler.updateCapture(id),
-      onFileChange: (id) => this.follower.reinspect([id]),
-    });
+    const { journal, settings, log } = parts;
+    const reinspect = (id: string): void => this.follower.reinspect([id]);
+    const onChange = (id: string): void => this.reconciler.updateCapture(id);
+    this.bridges = new Bridges({ host: link.host, onChange, onFileChange: reinspect });
+    const files = { journal, host: link.host };
+    this.searches = new Searches({ ...files, onChange: reinspect }, settings);
     this.guests = new Guests({
-      journal: parts.journal,
-      host: link.host,
+      ...files,
       listener: () => this.listener.report,
-      onRewritten: (id) => this.follower.reinspect([id]),
-      onEvent: eventLogger(parts.log),
+      searchListOf: (fact) => this.searches.listOf(fact),
+      onRewritten: reinspect,
+      onEvent: eventLogger(log),
     });
     this.roster = this.#openRoster();
     this.hostUpstreams = openHostUpstreams(this, parts, link);
@@ -172,6 +175,7 @@ export class EngineSide implements ContainerSide {
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.setPolicy(settings.kind, settings.labels);
+      this.searches.configure(settings);
       if (settings.egress && !this.egress.isOn) this.#parts.platform.kernelAnswers?.forgetAll();
       void this.egress.setOn(settings.egress);
       if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
@@ -320,6 +324,7 @@ export class EngineSide implements ContainerSide {
       nodes: this.nodes,
       bridges: this.bridges,
       guests: this.guests,
+      searches: this.searches,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),

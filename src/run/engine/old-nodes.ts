@@ -1,5 +1,5 @@
 /**
- * OldNodes: KIND nodes, and guests, that a killed instance left changed.
+ * OldNodes: KIND nodes, guests, and containers with a search list, that a killed instance left changed.
  */
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import type { ContainerSideParts } from "../container-side.ts";
@@ -7,6 +7,7 @@ import type { EngineAccess } from "./engine-link.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { Guests } from "../../container/guest/guests.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
+import type { Searches } from "../../container/search/searches.ts";
 
 /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
 export async function restoreOldNodes(
@@ -14,7 +15,13 @@ export async function restoreOldNodes(
     directory,
     nodes,
     guests,
-  }: { readonly directory: Directory; readonly nodes: Nodes; readonly guests: Pick<Guests, "isKept"> },
+    searches,
+  }: {
+    readonly directory: Directory;
+    readonly nodes: Nodes;
+    readonly guests: Pick<Guests, "isKept">;
+    readonly searches: Pick<Searches, "isKept">;
+  },
   { host }: Pick<EngineAccess, "host">,
   { platform, journal }: Pick<ContainerSideParts, "platform" | "journal">,
 ): Promise<object[]> {
@@ -22,7 +29,7 @@ export async function restoreOldNodes(
   for (const record of journal.all().records) {
     const fact = directory.containers.get(record.containerId);
     const isRunning = fact?.startedAt === record.startedAt;
-    if (isRunning && (nodes.isNode(fact) || guests.isKept(fact))) continue;
+    if (isRunning && (nodes.isNode(fact) || guests.isKept(fact) || searches.isKept(fact))) continue;
     const { did, isComplete } = isRunning
       ? await restoreNode(record, { ...platform, host: host() })
       : NOTHING_TO_RESTORE;

@@ -4,8 +4,9 @@
  * that iptables does not show. The script itself is our own.
  */
 
-/** "node": all steps, then sleep until stopped. "rewrite": only the changes to rules and files. "idle": nothing. */
-export type KindVerb = "node" | "rewrite" | "idle";
+/** "node": all steps, then sleep until stopped. "boot": all steps, then systemd. "k3d": as k3d's nodes do.
+ * "rewrite": only the changes to rules and files. "idle": nothing. */
+export type KindVerb = "node" | "boot" | "k3d" | "rewrite" | "idle";
 
 /**
  * Below /run, which is empty after each start, so it describes the current start. The folder /kind of a real node would
@@ -92,7 +93,37 @@ apply_sysctl() {
   echo 1 >"$file"
 }
 
+# A node image names the release of Kubernetes in it; here is none. Its units that a container has no use for are masked.
+# Where the machine has control groups of version 1, systemd gets those of version 2, which it needs.
+boot() {
+  mkdir -p /kind/manifests /etc/systemd/system
+  echo v0.0.0 >/kind/version
+  tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
+  for unit in firstboot networkd networkd-wait-online networkd-persistent-storage logind journal-catalog-update; do
+    ln -sf /dev/null "/etc/systemd/system/systemd-$unit.service"
+  done
+  for unit in ldconfig console-getty dbus; do ln -sf /dev/null "/etc/systemd/system/$unit.service"; done
+  if [ "$(stat -fc %T /sys/fs/cgroup)" != cgroup2fs ]; then
+    umount -R /sys/fs/cgroup
+    mount -t cgroup2 none /sys/fs/cgroup
+  fi
+  mv /run/kind-rewritten ${KIND_READY}
+  exec /usr/lib/systemd/systemd --show-status=1
+}
+
+# k3d knows the gateway when it makes a node, looks nothing up, and leaves route_localnet to kube-proxy.
+rewrite_as_k3d() {
+  local mode gateway
+  mode=$(mode_of_iptables)
+  gateway=$(ip -4 route show default | cut -d ' ' -f 3)
+  rewrite_rules "$mode" "$gateway"
+  rewrite_resolv_conf "$gateway"
+  printf '%s %s\n' "$mode" "$gateway" >/run/kind-rewritten
+}
+
 case $1 in
+  k3d) rewrite_as_k3d; mv /run/kind-rewritten ${KIND_READY} ;;
+  boot) rewrite; boot ;;
   rewrite) rewrite; exit ;;
   node) rewrite; apply_sysctl; mv /run/kind-rewritten ${KIND_READY} ;;
   idle) printf 'nft none\n' >${KIND_READY} ;;

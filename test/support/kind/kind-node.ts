@@ -14,10 +14,14 @@ import { type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 import { textOf } from "../rig/text-of.ts";
 
+type ClusterTool = "kind" | "k3d" | "minikube";
+
 export interface KindNodeOptions {
   /** Name and hostname of the container. */
   readonly name: string;
   readonly networks: readonly (string | NetworkAttachment)[];
+  /** Whose labels it has, and whose entrypoint with "kind". */
+  readonly tool?: ClusterTool | undefined;
   readonly cluster?: string | undefined;
   readonly role?: "control-plane" | "worker" | "external-load-balancer" | undefined;
   /** "kind": rules and resolv.conf are rewritten at each start. "none": only when rewrite() is called. */
@@ -30,12 +34,12 @@ export interface KindNodeOptions {
 
 /** Does not wait for the entrypoint, so that tests can act while it runs. */
 export async function runKindNode(engine: Engine, options: KindNodeOptions): Promise<KindNode> {
-  const { name, cluster = "kind", role = "worker", entrypoint = "kind" } = options;
+  const { name, entrypoint = "kind", tool = "kind" } = options;
   const container = await runContainer(engine, {
     name,
     hostname: name,
     networks: options.networks,
-    labels: { "io.x-k8s.kind.cluster": cluster, "io.x-k8s.kind.role": role, ...options.labels },
+    labels: { ...labelsOf(tool, options), ...options.labels },
     image: await ensureImage(engine, MACHINE_IMAGE),
     args: [
       ...rightsOn(engine),
@@ -43,11 +47,29 @@ export async function runKindNode(engine: Engine, options: KindNodeOptions): Pro
       ...Object.entries(options.env ?? {}).map(([key, value]) => `--env=${key}=${value}`),
       ...(options.args ?? []),
     ],
-    command: kindCommand(entrypoint === "kind" ? "node" : "idle"),
+    command: kindCommand(entrypoint === "none" ? "idle" : tool === "k3d" ? "k3d" : "node"),
   });
   // Packets that a node forwards to the gateway are refused there.
   await disableIcmpRateLimit(engine.netnsPath);
   return new KindNode(container);
+}
+
+/** minikube's entrypoint is a copy of KIND's. */
+function labelsOf(tool: ClusterTool, options: KindNodeOptions): Record<string, string> {
+  const { cluster = tool, role = "worker" } = options;
+  switch (tool) {
+    case "kind":
+      return { "io.x-k8s.kind.cluster": cluster, "io.x-k8s.kind.role": role };
+    case "k3d":
+      return { app: "k3d", "k3d.cluster": cluster, "k3d.role": role === "worker" ? "agent" : "server" };
+    case "minikube":
+      return {
+        "created_by.minikube.sigs.k8s.io": "true",
+        "name.minikube.sigs.k8s.io": cluster,
+        "mode.minikube.sigs.k8s.io": cluster,
+        "role.minikube.sigs.k8s.io": "",
+      };
+  }
 }
 
 /** A newer dockerd adds the capabilities that the machine has, and refuses to drop one that it lacks. */

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { isLoopback } from "../../../../src/base/model/address.ts";
-import { nameserversIn, rewriteResolvConf } from "../../../../src/container/kind/resolv-conf-text.ts";
+import { isAsDockerWrote, nameserversIn, rewriteResolvConf } from "../../../../src/container/kind/resolv-conf-text.ts";
 
 const GATEWAY = "172.18.0.1";
 const DOCKER_20 = "search lan\nnameserver 127.0.0.11\noptions ndots:0\n";
@@ -203,3 +203,92 @@ test("a file that pods can use stays byte for byte", () => {
     }),
   );
 });
+
+const SHOP = ["shop.svc.zone.test", "svc.zone.test", "zone.test"];
+
+function listed(text: string, domains: readonly string[] = SHOP): string {
+  return rewriteResolvConf(text, { addresses: [], search: undefined, list: { domains, ndots: 5 } });
+}
+
+test("a search list comes before that of the file, and ndots in place of Docker's; everything else stays", () => {
+  const wanted = `search ${SHOP.join(" ")}`;
+  assert.equal(listed(DOCKER_20), `${wanted} lan\nnameserver 127.0.0.11\noptions ndots:5\n`);
+  const expected = DOCKER_28.replace("search lan", `${wanted} lan`).replace("ndots:0\n\n", "ndots:5\n\n");
+  assert.equal(listed(DOCKER_28), expected);
+});
+
+for (const [what, text, expected] of [
+  [
+    "no search list",
+    "nameserver 127.0.0.11\noptions ndots:0\n",
+    "nameserver 127.0.0.11\nsearch a.b\noptions ndots:5\n",
+  ],
+  ["no options", "nameserver 127.0.0.11\nsearch lan\n", "nameserver 127.0.0.11\nsearch a.b lan\noptions ndots:5\n"],
+  ["neither, nor a line's end", "nameserver 127.0.0.11", "nameserver 127.0.0.11\nsearch a.b\noptions ndots:5"],
+  ["carriage returns", "nameserver 127.0.0.11\r\n", "nameserver 127.0.0.11\r\nsearch a.b\r\noptions ndots:5\r\n"],
+  [
+    "another ndots, which somebody has chosen",
+    "nameserver 127.0.0.11\noptions ndots:2 edns0\n",
+    "nameserver 127.0.0.11\nsearch a.b\noptions ndots:2 edns0\n",
+  ],
+  [
+    "the same domain, also in another case and with a final dot",
+    "nameserver 127.0.0.11\nsearch x A.b. a.B\noptions ndots:0\n",
+    "nameserver 127.0.0.11\nsearch a.b x\noptions ndots:5\n",
+  ],
+  [
+    "the root, for no search list",
+    "nameserver 127.0.0.11\nsearch .\noptions ndots:0\n",
+    "nameserver 127.0.0.11\nsearch a.b\noptions ndots:5\n",
+  ],
+  [
+    "more than six domains",
+    "nameserver 127.0.0.11\nsearch c d e f g h i\noptions ndots:0\n",
+    "nameserver 127.0.0.11\nsearch a.b c d e f g\noptions ndots:5\n",
+  ],
+] as const) {
+  test(`a search list with ${what}`, () => assert.equal(listed(text, ["a.b"]), expected));
+}
+
+test("a search list has at most 255 characters, and no domain is cut", () => {
+  const long = ["x", "y", "z"].map((letter) => letter.repeat(60));
+  const text = `nameserver 127.0.0.11\nsearch ${[...long, "last"].join(" ")}\n`;
+  const [, list = ""] = /^search (.*)$/m.exec(listed(text, ["a".repeat(60), "b".repeat(9)])) ?? [];
+  assert.deepEqual(list.split(" "), ["a".repeat(60), "b".repeat(9), ...long]);
+  assert.ok(list.length <= 255);
+  const [, longer = ""] = /^search (.*)$/m.exec(listed(text, ["a".repeat(60), "b".repeat(20)])) ?? [];
+  assert.deepEqual(longer.split(" "), ["a".repeat(60), "b".repeat(20), ...long.slice(0, 2)]);
+});
+
+test("with any bytes a search list leaves the nameservers and the comments, and says the same a second time", () => {
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.constantFrom("#", "search", "options", "nameserver", "127.0.0.11", "ndots:0", " ", "\n", "\xff", "."),
+      ),
+      (words) => {
+        const text = words.join("");
+        const once = listed(text);
+        assert.equal(listed(once), once);
+        assert.deepEqual(nameserversIn(once), nameserversIn(text));
+        const comments = (all: string): string[] => all.split("\n").filter((each) => each.startsWith("#"));
+        assert.deepEqual(comments(once), comments(text));
+      },
+    ),
+  );
+});
+
+for (const [isDockers, what, text] of [
+  [true, "20.10", DOCKER_20],
+  [true, "28", DOCKER_28],
+  [true, "no options", "nameserver 127.0.0.11\n"],
+  [false, "another server", "nameserver 8.8.8.8\n"],
+  [false, "a second server", "nameserver 127.0.0.11\nnameserver 8.8.8.8\n"],
+  [false, "no server", "search lan\n"],
+  [false, "a second search list", "search a\nnameserver 127.0.0.11\nsearch b\n"],
+  [false, "second options", "options a\nnameserver 127.0.0.11\noptions b\n"],
+  [false, "a domain", "domain a\nnameserver 127.0.0.11\n"],
+] as const) {
+  test(`${isDockers ? "Docker's" : "not Docker's"} text: ${what}`, () =>
+    assert.equal(isAsDockerWrote(text), isDockers));
+}

@@ -10,12 +10,21 @@ import { aContainer } from "../../../support/scripted/builders.ts";
 
 const AUTO: readonly NodeFilter[] = [{ kind: "auto" }];
 const CLUSTER = { "io.x-k8s.kind.cluster": "kind" };
+const K3D = { app: "k3d", "k3d.cluster": "dev" };
+const MINIKUBE = { "created_by.minikube.sigs.k8s.io": "true", "name.minikube.sigs.k8s.io": "minikube" };
 const BALANCER = { ...CLUSTER, "io.x-k8s.kind.role": "external-load-balancer" };
 
 const CASES: readonly (readonly [string, Readonly<Record<string, string>>, readonly NodeFilter[], boolean])[] = [
   ["without filters, a container with all labels", { ...CLUSTER, "io.dns11.kind": "true" }, [], false],
   ["a container of a cluster", CLUSTER, AUTO, true],
   ["any other container", {}, AUTO, false],
+  ["a server of k3d", { ...K3D, "k3d.role": "server" }, AUTO, true],
+  ["an agent of k3d", { ...K3D, "k3d.role": "agent" }, AUTO, true],
+  ["the load balancer of k3d", { ...K3D, "k3d.role": "loadbalancer" }, AUTO, false],
+  ["a registry of k3d", { ...K3D, "k3d.role": "registry" }, AUTO, false],
+  ["the helper with which k3d starts a cluster", { ...K3D, "k3d.role": "noRole" }, AUTO, false],
+  ["a node of minikube", { ...MINIKUBE, "role.minikube.sigs.k8s.io": "" }, AUTO, true],
+  ["the helper with which minikube unpacks its images", MINIKUBE, AUTO, false],
   ["the load balancer of a cluster", BALANCER, AUTO, false],
   ["a load balancer whose own label says that it is a node", { ...BALANCER, "io.dns11.kind": "true" }, AUTO, true],
   ["a node whose own label says that it is not", { ...CLUSTER, "io.dns11.kind": " FALSE" }, AUTO, false],

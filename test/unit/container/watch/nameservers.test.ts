@@ -165,6 +165,14 @@ for (const [word, expected] of [
   });
 }
 
+test("what dns11 itself writes into the file counts as nobody's choice", () => {
+  const input = { engineVersion: 20, ownOption: "ndots:5" };
+  const setBy = (option: string): NameserversFact =>
+    followed({ ...input, resolvConf: `nameserver 127.0.0.11\noptions ${option}\n` });
+  assert.deepEqual(setBy("ndots:5"), HOSTS);
+  assert.deepEqual(setBy("ndots:3"), { ...HOSTS, isNdotsSet: true });
+});
+
 test("for an engine that records nothing the host's list is used, if it certainly has no other", () => {
   const input = { engineVersion: 20, resolvConf: "nameserver 127.0.0.11\noptions ndots:0\n" };
   assert.deepEqual(followed(input), HOSTS);
