@@ -23,6 +23,8 @@ export interface QueryFilter {
 }
 
 /** The difference between two clock readings that is not a clock change. */
+const READINGS = 5;
+const READING_MS = 1;
 const CLOCK_SLACK_MS = 5;
 
 type NameOf = (containerId: string) => string | undefined;
@@ -30,7 +32,7 @@ type NameOf = (containerId: string) => string | undefined;
 export class QueryReader {
   readonly #histories: QueryHistories;
   readonly #nameOf: NameOf;
-  #wallMs = Date.now() - performance.now();
+  #wallMs = wallOffsetMs();
 
   /** `nameOf` returns the names of running containers. */
   constructor(histories: QueryHistories, nameOf: NameOf) {
@@ -102,7 +104,7 @@ export class QueryReader {
   }
 
   #reports(entries: readonly HistoryEntry[]): QueryReport[] {
-    const wallMs = Date.now() - performance.now();
+    const wallMs = wallOffsetMs();
     // Date.now is coarse: only a larger difference means that the clock was set.
     if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
     return entries.map(([history, query]) => queryReport(this.#containerName(history), query, this.#wallMs));
@@ -175,4 +177,16 @@ function matchesFilter({ name, rcode }: QueryRecord, filter: QueryFilter): boole
 
 function byTime([, a]: HistoryEntry, [, b]: HistoryEntry): number {
   return a.atMs - b.atMs || a.seq - b.seq;
+}
+
+/** What the clock of `performance.now` lacks of wall-clock time. A pause between the two readings would be taken for a part of it. */
+function wallOffsetMs(): number {
+  let [offsetMs, leastMs] = [0, Infinity];
+  for (let time = 0; time < READINGS && leastMs > READING_MS; time++) {
+    const beforeMs = performance.now();
+    const wallMs = Date.now();
+    const tookMs = performance.now() - beforeMs;
+    if (tookMs < leastMs) [offsetMs, leastMs] = [wallMs - beforeMs, tookMs];
+  }
+  return offsetMs;
 }
