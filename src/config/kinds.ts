@@ -120,6 +120,18 @@ export const ZONE: Kind<string> = {
   },
 };
 
+/** As Docker accepts it; containers on these networks have no names. */
+const DOCKER_NETWORK = /^(?!(?:host|none|default)$)[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+const NETWORK_CHARS = 255;
+
+export const NETWORK_NAME: Kind<string> = {
+  read: (value) => {
+    const text = readText(value);
+    if (DOCKER_NETWORK.test(text) && text.length <= NETWORK_CHARS) return text;
+    throw new Error(`invalid network ${quoteValue(value)}: use the name of a Docker network, such as shop_default`);
+  },
+};
+
 /** An absolute path; the example is one that the setting may have. */
 export function path(example: string): Kind<string> {
   return {

@@ -55,6 +55,7 @@ import {
   HEALTH_PROBE,
   HOST_DOMAIN,
   LISTEN_ADDRESS,
+  NETWORK_NAME,
   NODE_FILTER,
   ONLY,
   ROUTE,
@@ -138,6 +139,11 @@ export const SETTINGS = {
     BOOLEAN,
     false,
     `answer containers at ${LISTENER_ADDRESSES.ipv4} and ${LISTENER_ADDRESSES.ipv6} of the host, too, where their queries do not reach 127.0.0.11`,
+  ),
+  builds: one(
+    NETWORK_NAME,
+    undefined,
+    "let RUN steps of docker build that ask the listener resolve the names of this Docker network",
   ),
   health: one(
     oneOf(HEALTH_POLICIES),

@@ -64,6 +64,8 @@ export interface Settings {
   readonly hostNames: HostPolicy;
   /** Whether dns11 answers containers at an address of the host, too. */
   readonly hasListener: boolean;
+  /** The network whose names steps of `docker build` resolve at the listener; undefined: none. */
+  readonly builds: string | undefined;
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;

@@ -10,6 +10,7 @@ import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
+import type { BuildSteps } from "../../container/builds/build-steps.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { Guests } from "../../container/guest/guests.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
@@ -44,6 +45,7 @@ import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { openHostNames, openHostUpstreams } from "./engine-host.ts";
 import { openListenerOf } from "./engine-listener.ts";
+import { openBuilds } from "./engine-builds.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
@@ -72,6 +74,7 @@ export class EngineSide implements ContainerSide {
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
   readonly egress: Egress;
+  readonly builds: BuildSteps;
   readonly policed: PolicedContainers;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
@@ -124,6 +127,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setHost(this.hostUpstreams.servers);
     this.hostNames = openHostNames(this, parts, link);
     this.listener = openListenerOf(this, parts, link);
+    this.builds = openBuilds(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -152,7 +156,8 @@ export class EngineSide implements ContainerSide {
 
   get listenerReport(): ListenerReport | null {
     const { report } = this.listener;
-    return report.state === "off" ? null : report;
+    const builds = this.builds.report;
+    return report.state === "off" ? null : { ...report, ...(builds !== undefined && { builds }) };
   }
 
   get lastActivityMs(): number {
@@ -183,6 +188,7 @@ export class EngineSide implements ContainerSide {
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
       this.listener.configure(settings.hasListener);
+      this.builds.configure(settings.builds);
       this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
@@ -243,6 +249,7 @@ export class EngineSide implements ContainerSide {
       this.files,
       this.bridges,
       this.egress,
+      this.builds,
       this.policed,
       this.links,
       this.#clusterDns,
