@@ -17,9 +17,10 @@ import { addressBytes } from "../../base/model/address.ts";
 import type { BuildsReport } from "../../base/model/listener-report.ts";
 import { type HostLink, HostLinkSocket } from "../../kernel/host-links.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { BUILDS_ID, type ContainerFact, DEFAULT_BRIDGE, type NetworkFact } from "../facts/fact.ts";
+import { BUILDS_ID, type ContainerFact, type NetworkFact } from "../facts/fact.ts";
 import type { ContainerLinks } from "../links/container-links.ts";
 import type { Asker } from "../listener/asker.ts";
+import type { HostGateway } from "../names/host-name/host-name.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { NetworkJson } from "../watch/engine-json.ts";
@@ -31,8 +32,8 @@ export interface BuildStepsParts {
   readonly memory: NetlinkMemory;
   readonly host: () => Pick<EngineHost, "network">;
   readonly links: Pick<ContainerLinks, "strangersOn">;
-  /** Asks Docker for a network, with what is on it. */
-  readonly networkOf: (name: string) => Promise<NetworkJson | undefined>;
+  /** Asks Docker for the default bridge, and what is on it. */
+  readonly bridge: () => Promise<{ readonly json: NetworkJson; readonly gateway: HostGateway } | undefined>;
   /** A network that containers have been on. */
   readonly networkNamed: (name: string) => NetworkFact | undefined;
   /** The default bridge is known, as Docker describes it. */
@@ -160,9 +161,10 @@ export class BuildSteps {
 
   async #ask(): Promise<void> {
     // While Docker is away nothing is built.
-    const json = await this.#parts.networkOf(DEFAULT_BRIDGE).catch(() => undefined);
-    if (json === undefined) return;
-    this.#takeBridge(json);
+    const bridge = await this.#parts.bridge().catch(() => undefined);
+    if (bridge === undefined) return;
+    const { json, gateway } = bridge;
+    this.#takeBridge(json, gateway);
     const listed = stepsIn(json);
     if (listed.length === 0 || this.#unknown().length === 0) return;
     const found = await this.#matching(this.#strangers(), listed);
@@ -173,16 +175,12 @@ export class BuildSteps {
       this.#replace(new Map([...this.#steps, ...begun.map((step) => [step.link.index, step] as const)]));
   }
 
-  #takeBridge(json: NetworkJson): void {
-    const [ipv6Gateway, ipv4Gateway] = [true, false].map((isIpv6) =>
-      (json.IPAM?.Config ?? [])
-        .map(({ Gateway: gateway }) => gateway)
-        .find((gateway) => gateway !== undefined && gateway.includes(":") === isIpv6),
-    );
-    this.#place = { networkId: json.Id, ipv4Gateway, ipv6Gateway };
+  #takeBridge(json: NetworkJson, { ipv4, ipv6 }: HostGateway): void {
+    this.#place = { networkId: json.Id, ipv4Gateway: ipv4, ipv6Gateway: ipv6 };
     if (this.#bridge?.id === json.Id) return;
     this.#bridge = networkFact(json);
     this.#parts.onBridge(this.#bridge);
+    this.#parts.onChange();
   }
 
   /** Of two links with the MAC of one step neither is its. */

@@ -3,11 +3,12 @@
  * bridge, and the links there.
  */
 import { BuildSteps } from "../../container/builds/build-steps.ts";
-import { BUILDS_ID } from "../../container/facts/fact.ts";
+import { BUILDS_ID, DEFAULT_BRIDGE } from "../../container/facts/fact.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { Listener } from "../../container/listener/listener.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerSideParts } from "../container-side.ts";
+import { gatewayIn } from "./host-gateway.ts";
 import type { EngineAccess } from "./engine-link.ts";
 
 /** The parts of an EngineSide; the directory is the current one. */
@@ -26,7 +27,10 @@ export function openBuilds(
     ...platform,
     host,
     links: side.links,
-    networkOf: async (name) => await engine.network(name),
+    bridge: async () => {
+      const json = await engine.network(DEFAULT_BRIDGE);
+      return json && { json, gateway: gatewayIn(json) };
+    },
     networkNamed: (name) => side.directory.networkNamed(name),
     onBridge: (fact) => side.directory.putNetwork(fact),
     onChange: () => {

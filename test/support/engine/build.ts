@@ -45,6 +45,8 @@ async function build(engine: Engine, script: string, builder: string, args: read
   return await run(DOCKER, command, { env: { ...process.env, ...env } });
 }
 
+let started = 0;
+
 /** A step that runs until it is disposed of. */
 export interface RunningStep extends AsyncDisposable, NetworkContext {
   /** On the default bridge, as Docker lists it there. */
@@ -54,22 +56,26 @@ export interface RunningStep extends AsyncDisposable, NetworkContext {
 
 export async function startStep(engine: Engine): Promise<RunningStep> {
   const before = await groupsOf(engine);
-  const ended = build(engine, "sleep 600", "buildkit", []);
+  started += 1;
+  // BuildKit runs steps that are the same once.
+  const ended = build(engine, `sleep 600 # ${started}`, "buildkit", []);
   const group = await waitFor("the step to run", async () =>
     (await groupsOf(engine)).find((each) => !before.includes(each) && processesIn(each).length > 0),
   );
   const netnsPath = `/proc/${processesIn(group)[0]}/ns/net`;
   const enter = async (command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> =>
     await run("nsenter", [`--net=${netnsPath}`, "--", command, ...args], options);
-  const { stdout } = await enter("ip", ["-o", "address", "show", "dev", "eth0"]);
-  const address = / inet ([\d.]+)\//.exec(stdout)?.[1] ?? "";
-  const mac = (await listedOnBridge(engine)).find((each) => each.address === address)?.mac ?? "";
+  const { address, mac } = await waitFor("the step to have a network", async () => {
+    const { stdout } = await enter("ip", ["-o", "address", "show", "dev", "eth0"]);
+    const own = / inet ([\d.]+)\//.exec(stdout)?.[1];
+    return (await listedOnBridge(engine)).find((each) => each.address === own);
+  });
   return {
     address,
     mac,
     enter,
     [Symbol.asyncDispose]: async () => {
-      for (const pid of processesIn(group)) process.kill(pid, "SIGKILL");
+      for (const pid of processesIn(group)) await run("kill", ["-KILL", String(pid)]);
       await ended;
     },
   };
