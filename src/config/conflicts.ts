@@ -142,7 +142,12 @@ function nothingToLog({ queries }: Settings): readonly Conflict[] {
 
 function buildsUnanswered({ builds, hasListener }: Settings): readonly Conflict[] {
   if (builds === undefined || hasListener) return [];
-  return [["builds", "has no effect without the listener, which steps of builds ask: set listener: true, or remove this setting"]];
+  return [
+    [
+      "builds",
+      "has no effect without the listener, which steps of builds ask: set listener: true, or remove this setting",
+    ],
+  ];
 }
 
 function hostNamesOff({ hostNames }: Settings): readonly Conflict[] {

@@ -75,7 +75,8 @@ for (const suite of SUITES) {
          for name in db db.shop api n5.ok.test plain ${db.address("shop")}; do echo "= $name"; nslookup $name; done
          echo "= connect"; nc -w 10 ${await onBridge()} 80 </dev/null`,
       );
-      const of = (title: string): string => output.split(/^= /m).find((part) => part.startsWith(`${title}\n`)) ?? output;
+      const of = (title: string): string =>
+        output.split(/^= /m).find((part) => part.startsWith(`${title}\n`)) ?? output;
       assert.match(output, /^nameserver 169\.254\.53\.53$/m);
       assert.match(of("db"), new RegExp(`Address.*${db.address("shop")}`));
       assert.match(of("db.shop"), new RegExp(`Address.*${db.address("shop")}`));

@@ -52,5 +52,13 @@ export function buildsFact(place: BuildsPlace | undefined, named: NetworkFact | 
 function endpointOn(
   place: Pick<EndpointFact, "networkId" | "networkName" | "ipv4Gateway" | "ipv6Gateway">,
 ): EndpointFact {
-  return { ...place, endpointId: BUILDS_ID, names: [], links: [], ipv4: undefined, ipv6: undefined, gatewayPriority: 0 };
+  return {
+    ...place,
+    endpointId: BUILDS_ID,
+    names: [],
+    links: [],
+    ipv4: undefined,
+    ipv6: undefined,
+    gatewayPriority: 0,
+  };
 }

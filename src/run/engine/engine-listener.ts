@@ -74,7 +74,8 @@ function askingContainers(
     isLasting: (containerId) => containerId === BUILDS_ID && side.builds.isOn,
     dial: (containerId, server, type) => {
       // A step has no server of its own.
-      if (server.from === "host" || containerId === BUILDS_ID) return dialIn(runner, host().network, server, type, side.hostNames.isOn);
+      if (server.from === "host" || containerId === BUILDS_ID)
+        return dialIn(runner, host().network, server, type, side.hostNames.isOn);
       const fact = side.directory.containers.get(containerId);
       if (fact === undefined) throw new Fault("ENDED", "The container is gone");
       const { fd } = proveNamespace({ containerId, ...fact }, host(), runner.homeId);

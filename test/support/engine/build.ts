@@ -5,7 +5,7 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { type CommandOptions, type CommandResult, run } from "../program/command.ts";
+import { type CommandResult, run } from "../program/command.ts";
 import type { NetworkContext } from "../rig/netns.ts";
 import { textOf } from "../rig/text-of.ts";
 import { waitFor } from "../rig/wait.ts";
@@ -40,7 +40,10 @@ async function build(engine: Engine, script: string, builder: string, args: read
   await writeFile(join(folder, "step.sh"), script);
   await writeFile(join(folder, "Dockerfile"), `FROM ${image}\nCOPY step.sh /step.sh\nRUN sh /step.sh\n`);
   const plain = builder === "buildkit" ? ["--progress=plain"] : [];
-  const env = { DOCKER_BUILDKIT: builder === "buildkit" ? "1" : "0", DOCKER_CONFIG: join(engine.folder, "docker-client") };
+  const env = {
+    DOCKER_BUILDKIT: builder === "buildkit" ? "1" : "0",
+    DOCKER_CONFIG: join(engine.folder, "docker-client"),
+  };
   const command = ["-H", engine.host, "build", "--no-cache", ...plain, ...args, folder];
   return await run(DOCKER, command, { env: { ...process.env, ...env } });
 }
@@ -62,23 +65,29 @@ export async function startStep(engine: Engine): Promise<RunningStep> {
   const group = await waitFor("the step to run", async () =>
     (await groupsOf(engine)).find((each) => !before.includes(each) && processesIn(each).length > 0),
   );
-  const netnsPath = `/proc/${processesIn(group)[0]}/ns/net`;
-  const enter = async (command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> =>
-    await run("nsenter", [`--net=${netnsPath}`, "--", command, ...args], options);
-  const { address, mac } = await waitFor("the step to have a network", async () => {
-    const { stdout } = await enter("ip", ["-o", "address", "show", "dev", "eth0"]);
-    const own = / inet ([\d.]+)\//.exec(stdout)?.[1];
-    return (await listedOnBridge(engine)).find((each) => each.address === own);
+  // The first processes of the group are those that make the step's namespaces.
+  const found = await waitFor("the step to have a network", async () => {
+    for (const pid of processesIn(group)) {
+      const enter = enterer(pid);
+      const { stdout } = await enter("ip", ["-o", "address", "show", "dev", "eth0"]);
+      const own = / inet ([\d.]+)\//.exec(stdout)?.[1];
+      const listed = (await listedOnBridge(engine)).find(({ address }) => address === own);
+      if (listed !== undefined) return { ...listed, enter };
+    }
+    return undefined;
   });
   return {
-    address,
-    mac,
-    enter,
+    ...found,
     [Symbol.asyncDispose]: async () => {
       for (const pid of processesIn(group)) await run("kill", ["-KILL", String(pid)]);
       await ended;
     },
   };
+}
+
+function enterer(pid: number): NetworkContext["enter"] {
+  return async (command, args = [], options = {}) =>
+    await run("nsenter", [`--net=/proc/${pid}/ns/net`, "--", command, ...args], options);
 }
 
 /** The control groups of running steps. */
