@@ -82,6 +82,16 @@ export const NODE_FILTER: Kind<NodeFilter> = {
 };
 
 /** An IP address and a port, or off. Host names are refused: they could resolve to another address later. */
+/** Nothing says of a container that it has an engine inside. */
+export const NESTED_FILTER: Kind<NodeFilter> = {
+  read: (value) => {
+    const filter = parseNodeFilter(readText(value));
+    if (filter !== undefined && filter.kind !== "auto") return filter;
+    throw new Error(`invalid filter ${quoteValue(value)}: use name=PATTERN, label=KEY or label=KEY=VALUE`);
+  },
+  write: nodeFilterText,
+};
+
 export const LISTEN_ADDRESS: Kind<string> = {
   read: (value) => {
     const text = readText(value);

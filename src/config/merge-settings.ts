@@ -99,6 +99,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     hostName,
     zones,
     kind: kindOf(precedence),
+    nested: precedence.take("nested"),
     resolvConf,
     hostNames,
     hasListener,

@@ -55,6 +55,7 @@ import {
   HEALTH_PROBE,
   HOST_DOMAIN,
   LISTEN_ADDRESS,
+  NESTED_FILTER,
   NETWORK_NAME,
   NODE_FILTER,
   ONLY,
@@ -215,6 +216,10 @@ export const SETTINGS = {
     wordOrAddress(HOST_DOCKER_INTERNAL_WORDS, "is the pod itself in each pod"),
     KIND_DEFAULTS.hostDockerInternal,
     "how host.docker.internal resolves in pods",
+  ),
+  nested: list(
+    NESTED_FILTER,
+    "answer what runs inside these containers, such as docker-in-docker or a builder: name=PATTERN or label=KEY[=VALUE]",
   ),
   "rule-backend": one(
     oneOf(RULE_BACKEND_SETTINGS),

@@ -353,6 +353,7 @@ export class NodeMode implements AttachMode {
       addresses: this.#addresses.advertised,
       ours: this.#policy.families === "auto" ? undefined : this.#addresses.captured,
       search: this.#fact.search,
+      dropsNdots: this.#policy.isNested,
       record: this.#record.resolvConf,
       save: (resolvConf) => this.#save({ ...this.#record, resolvConf }),
       onRewritten: () => this.#parts.onChange(),

@@ -34,6 +34,8 @@ export interface AdvertiseOptions {
   /** `Wanted` says what it is. */
   readonly ours?: readonly string[] | undefined;
   readonly search: string | undefined;
+  /** Whether to leave out the option ndots. */
+  readonly dropsNdots?: boolean | undefined;
   readonly record: ResolvConfRecord | undefined;
   /** Called before the file is touched. */
   readonly save: (record: ResolvConfRecord) => void;
@@ -77,7 +79,7 @@ export class NodeResolvConf {
   }
 
   /** Writes the addresses into the file. Returns the new state if it changed. */
-  advertise({ addresses, ours, search, record: known, save, onRewritten }: AdvertiseOptions): string | undefined {
+  advertise({ addresses, ours, search, dropsNdots = false, record: known, save, onRewritten }: AdvertiseOptions): string | undefined {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, search);
     if (record !== undefined && record !== known) save(record);
@@ -101,7 +103,7 @@ export class NodeResolvConf {
           }),
         onRewritten,
       });
-      this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, record }));
+      this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, dropsNdots, record }));
     }
     return this.#state === before ? undefined : this.#state;
   }

@@ -17,6 +17,8 @@ export interface TextChange {
   readonly search: string | undefined;
   /** Nameservers to replace as if they were loopback addresses. */
   readonly replaced?: readonly string[];
+  /** Whether to leave out the option ndots. */
+  readonly dropsNdots?: boolean;
 }
 
 interface Line {
@@ -27,14 +29,16 @@ interface Line {
 
 // As in glibc, a comment may follow the address without a blank.
 const NAMESERVER = /^[ \t]*(nameserver[ \t]+)([^ \t#;]+)([^]*)$/;
+const OPTIONS = /^options[ \t]/;
 const SEARCH = /^[ \t]*search([ \t]|$)/;
 
-export function rewriteResolvConf(text: string, { addresses, search, replaced = [] }: TextChange): string {
+export function rewriteResolvConf(text: string, { addresses, search, replaced = [], dropsNdots = false }: TextChange): string {
   const lines = linesOf(text);
   const end = lines[0]?.end === "\r\n" ? "\r\n" : "\n";
   const withOurs = addresses.length === 0 ? lines : withServers(lines, { addresses, replaced }, end);
   const changed = search === undefined ? withOurs : withSearch(withOurs, search, end);
-  return textOf(changed, end, text === "" || text.endsWith("\n"));
+  const kept = dropsNdots ? changed.flatMap(withoutNdots) : changed;
+  return textOf(kept, end, text === "" || text.endsWith("\n"));
 }
 
 /** The nameservers of the text in order, without invalid addresses. */
@@ -84,6 +88,13 @@ function withSearch(lines: readonly Line[], search: string, end: string): readon
   const domains = search.split(/[ \t\r\n]+/).filter((domain) => domain !== "");
   const others = lines.filter(({ body }) => !SEARCH.test(body));
   return domains.length === 0 ? others : [{ body: `search ${domains.join(" ")}`, end }, ...others];
+}
+
+/** Without the line, if it has no other option. */
+function withoutNdots(line: Line): readonly Line[] {
+  if (!OPTIONS.test(line.body)) return [line];
+  const body = line.body.replaceAll(/[ \t]+ndots(?::\S*)?(?=[ \t]|$)/g, "");
+  return /^options[ \t]*$/.test(body) ? [] : [{ ...line, body }];
 }
 
 function serversOf(lines: readonly Line[]): readonly string[] {

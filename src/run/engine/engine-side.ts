@@ -176,7 +176,7 @@ export class EngineSide implements ContainerSide {
       this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
-      this.nodes.setPolicy(settings.kind, settings.labels);
+      this.nodes.configure(settings);
       if (settings.egress && !this.egress.isOn) this.#parts.platform.kernelAnswers?.forgetAll();
       void this.egress.setOn(settings.egress);
       if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
@@ -314,8 +314,7 @@ export class EngineSide implements ContainerSide {
         onChange: (id) => this.reconciler.updateCapture(id),
         onEvent: eventLogger(log),
       },
-      settings.kind,
-      settings.labels,
+      settings,
     );
   }
 
