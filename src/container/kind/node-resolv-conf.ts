@@ -79,7 +79,15 @@ export class NodeResolvConf {
   }
 
   /** Writes the addresses into the file. Returns the new state if it changed. */
-  advertise({ addresses, ours, search, dropsNdots = false, record: known, save, onRewritten }: AdvertiseOptions): string | undefined {
+  advertise({
+    addresses,
+    ours,
+    search,
+    dropsNdots = false,
+    record: known,
+    save,
+    onRewritten,
+  }: AdvertiseOptions): string | undefined {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, search);
     if (record !== undefined && record !== known) save(record);

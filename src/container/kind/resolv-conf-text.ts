@@ -32,7 +32,10 @@ const NAMESERVER = /^[ \t]*(nameserver[ \t]+)([^ \t#;]+)([^]*)$/;
 const OPTIONS = /^options[ \t]/;
 const SEARCH = /^[ \t]*search([ \t]|$)/;
 
-export function rewriteResolvConf(text: string, { addresses, search, replaced = [], dropsNdots = false }: TextChange): string {
+export function rewriteResolvConf(
+  text: string,
+  { addresses, search, replaced = [], dropsNdots = false }: TextChange,
+): string {
   const lines = linesOf(text);
   const end = lines[0]?.end === "\r\n" ? "\r\n" : "\n";
   const withOurs = addresses.length === 0 ? lines : withServers(lines, { addresses, replaced }, end);

@@ -2,17 +2,22 @@
  * Builds: `docker build` with one RUN step, by BuildKit in dockerd or by the classic builder. Debian 12's docker command has a client of BuildKit
  * in it; newer ones leave that to a plugin, which Debian 12 and the tests' other releases do not have.
  */
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { type CommandResult, run } from "../program/command.ts";
 import type { NetworkContext } from "../rig/netns.ts";
 import { textOf } from "../rig/text-of.ts";
 import { waitFor } from "../rig/wait.ts";
+import type { DockerHost } from "./docker-host.ts";
 import type { Engine } from "./engine.ts";
 import { ensureImage } from "./image.ts";
 
 const DOCKER = "/usr/bin/docker";
+
+/** An engine of the machine, or one inside a container. */
+export type BuildHost = DockerHost & { readonly socketPath: string };
 
 export interface BuildOptions {
   readonly builder?: "buildkit" | "classic";
@@ -22,7 +27,7 @@ export interface BuildOptions {
 
 /** Runs a script as a step, and returns what it wrote; the step's exit code is not looked at. */
 export async function buildStep(
-  engine: Engine,
+  engine: BuildHost,
   script: string,
   { builder = "buildkit", args = [] }: BuildOptions = {},
 ): Promise<string> {
@@ -34,18 +39,27 @@ export async function buildStep(
   return lines.map(([, line]) => line).join("\n");
 }
 
-async function build(engine: Engine, script: string, builder: string, args: readonly string[]): Promise<CommandResult> {
+async function build(
+  engine: BuildHost,
+  script: string,
+  builder: string,
+  args: readonly string[],
+): Promise<CommandResult> {
   const image = await ensureImage(engine);
-  const folder = await mkdtemp(join(engine.folder, "build-"));
+  const folder = await mkdtemp(join(tmpdir(), "d11-build-"));
   await writeFile(join(folder, "step.sh"), script);
   await writeFile(join(folder, "Dockerfile"), `FROM ${image}\nCOPY step.sh /step.sh\nRUN sh /step.sh\n`);
   const plain = builder === "buildkit" ? ["--progress=plain"] : [];
   const env = {
     DOCKER_BUILDKIT: builder === "buildkit" ? "1" : "0",
-    DOCKER_CONFIG: join(engine.folder, "docker-client"),
+    DOCKER_CONFIG: folder,
   };
-  const command = ["-H", engine.host, "build", "--no-cache", ...plain, ...args, folder];
-  return await run(DOCKER, command, { env: { ...process.env, ...env } });
+  const command = ["-H", `unix://${engine.socketPath}`, "build", "--no-cache", ...plain, ...args, folder];
+  try {
+    return await run(DOCKER, command, { env: { ...process.env, ...env } });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 let started = 0;
