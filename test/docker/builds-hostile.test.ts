@@ -77,7 +77,7 @@ test("a container that takes a step's address, with its MAC or without, gets not
   await using step = await startStep(engine);
   await steps(1);
   await isAnswered(step);
-  const before = await ofBuilds();
+  const countBefore = await ofBuilds();
   await ip(plain, "address", "add", `${step.address}/32`, "dev", "eth0");
   await asksInVain(plain, step.address, "stolen.ok.test");
   const [, mac = ""] = /link\/ether (\S+)/.exec(await ip(plain, "-o", "link", "show", "eth0")) ?? [];
@@ -85,7 +85,7 @@ test("a container that takes a step's address, with its MAC or without, gets not
   await asksInVain(plain, step.address, "stolen-with-mac.ok.test");
   await ip(plain, "link", "set", "eth0", "address", mac);
   await ip(plain, "address", "del", `${step.address}/32`, "dev", "eth0");
-  assert.equal(await ofBuilds(), before);
+  assert.equal(await ofBuilds(), countBefore);
   assert.equal((await dig(plain, AT, "db")).answer.length, 0, "its own view has no such name");
   await waitFor("the step's ARP entry to be right again", async () =>
     (await dig(step, AT, "db", ...SOON)).status === "NOERROR" ? true : undefined,
@@ -99,7 +99,7 @@ test("forged frames of a container with a step's address reach nobody", async ()
   const [, index = "", mac = ""] =
     /^(\d+): .* link\/ether (\S+)/.exec(await ip(plain, "-o", "link", "show", "eth0")) ?? [];
   const [, gateway = ""] = /lladdr (\S+)/.exec(await ip(plain, "neigh", "show", "dev", "eth0")) ?? [];
-  const before = await ofBuilds();
+  const countBefore = await ofBuilds();
   for (const source of [step.address, plain.address("bridge")]) {
     const args = [FORGER, index, mac, gateway, source, LISTENER, `from-${source}.ok.test`];
     stdoutOf(await plain.enter(process.execPath, args), "send forged queries");
@@ -112,7 +112,7 @@ test("forged frames of a container with a step's address reach nobody", async ()
     asked.filter((name) => name.endsWith(`from-${step.address}.ok.test`)),
     [],
   );
-  assert.equal(await ofBuilds(), before);
+  assert.equal(await ofBuilds(), countBefore);
 });
 
 test("a step that takes a container's address, or a free one, gets nothing with it", async () => {
@@ -154,12 +154,12 @@ test("a container that gets the address that a step had gets its own view", asyn
     return step.address;
   })();
   await steps(0);
-  const before = await ofBuilds();
-  const heir = await runContainer(engine, { name: "heir", args: [`--label=heir`] });
+  const countBefore = await ofBuilds();
+  const heir = await runContainer(engine, { name: "heir" });
   assert.equal(heir.address("bridge"), address, "Docker gives the lowest free address");
   const { status, answer } = await dig(heir, AT, "db.shop");
   assert.notEqual(status, "");
   assert.equal(answer.length, 0);
-  assert.equal(await ofBuilds(), before);
+  assert.equal(await ofBuilds(), countBefore);
   await heir.remove();
 });

@@ -98,6 +98,8 @@ for (const suite of SUITES) {
       assert.match(await command(instance, "status"), /^listener .* and builds \(names of shop\)$/m);
       assert.match(await command(instance, "tail", "builds", "-n", "20"), /seen\.ok\.test/);
       assert.match(await command(instance, "explain", "api", "builds"), new RegExp(await onBridge()));
+      const { stdout } = await dns11(["doctor", "--all", "-H", engine.host, "--state-dir", instance.stateDir]);
+      assert.match(stdout, /builds at the listener.*steps of docker build resolve the names of shop/);
       assert.match(await command(instance, "failures", "builds", "--all"), /missing\.nx\.test/);
     });
 
@@ -129,6 +131,11 @@ for (const suite of SUITES) {
         (await instance.status()).listener?.builds?.steps === 1 ? true : undefined,
       );
       assert.deepEqual(dataOf(await dig(step, AT, "db")), [db.address("shop")]);
+      const policy = "policies:\n  closed:\n    for: [network=shop]\n    mode: enforce\n    allow: [api]\n";
+      write(`builds: shop\n${policy}`);
+      await command(instance, "reload");
+      assert.notEqual((await dig(step, AT, "db")).status, "NOERROR", "a policy of the network is one for builds");
+      assert.deepEqual(dataOf(await dig(step, AT, "api")), [await onBridge()]);
       write("builds: bridge\n");
       await command(instance, "reload");
       assert.equal((await dig(step, AT, "db")).answer.length, 0);

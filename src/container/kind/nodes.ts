@@ -16,7 +16,7 @@ import { NodeMode, type NodeParts } from "./node-mode.ts";
 import { type NodeFiles, NodeResolvConf } from "./node-resolv-conf.ts";
 import { configuredAddresses } from "./advertised-addresses.ts";
 import { isMountedIn } from "./resolv-conf-file.ts";
-import { ignoredNodeLabel, isNode } from "./selection.ts";
+import { ignoredNodeLabel, isNode, isSelected } from "./selection.ts";
 
 export interface NodesParts {
   readonly runner: NamespaceRunner;
@@ -75,11 +75,11 @@ export class Nodes {
 
   /** Whether others than itself ask dns11 through it. */
   isNode(fact: ContainerFact): boolean {
-    return this.#isOf(this.#policy, fact) || this.#isOf(this.#nested, fact);
+    return this.#isOfCluster(fact) || isSelected(fact, this.#nested.nodes, this.#labelPolicy);
   }
 
   isNested(fact: ContainerFact): boolean {
-    return !this.#isOf(this.#policy, fact) && this.#isOf(this.#nested, fact);
+    return this.isNode(fact) && !this.#isOfCluster(fact);
   }
 
   /** A warning about an image label that is ignored. */
@@ -132,8 +132,8 @@ export class Nodes {
     this.#detached.delete(containerId);
   }
 
-  #isOf({ nodes }: KindPolicy, fact: ContainerFact): boolean {
-    return isNode(fact, nodes, this.#labelPolicy);
+  #isOfCluster(fact: ContainerFact): boolean {
+    return isNode(fact, this.#policy.nodes, this.#labelPolicy);
   }
 
   #policyOf(fact: ContainerFact): KindPolicy {
