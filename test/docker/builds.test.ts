@@ -131,11 +131,12 @@ for (const suite of SUITES) {
         (await instance.status()).listener?.builds?.steps === 1 ? true : undefined,
       );
       assert.deepEqual(dataOf(await dig(step, AT, "db")), [db.address("shop")]);
-      const policy = "policies:\n  closed:\n    for: [network=shop]\n    mode: enforce\n    allow: [api]\n";
+      const policy = "policies:\n  closed:\n    for: [network=shop]\n    mode: enforce\n    allow: [n1.ok.test]\n";
       write(`builds: shop\n${policy}`);
       await command(instance, "reload");
-      assert.notEqual((await dig(step, AT, "db")).status, "NOERROR", "a policy of the network is one for builds");
-      assert.deepEqual(dataOf(await dig(step, AT, "api")), [await onBridge()]);
+      assert.equal((await dig(step, AT, "n1.ok.test")).status, "NOERROR");
+      assert.equal((await dig(step, AT, "n2.ok.test")).status, "NXDOMAIN", "a policy of the network is one for builds");
+      assert.equal((await upstream.queriesFor("n2.ok.test")).length, 0);
       write("builds: bridge\n");
       await command(instance, "reload");
       assert.equal((await dig(step, AT, "db")).answer.length, 0);
