@@ -12,7 +12,7 @@ import { LISTENER_ADDRESSES } from "../../src/base/model/listener-addresses.ts";
 import { buildStep, startStep } from "../support/engine/build.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -150,6 +150,21 @@ for (const suite of SUITES) {
         (await dig(step, AT, "both", "+time=1")).status === "" ? true : undefined,
       );
       assert.equal((await instance.status()).listener?.builds, undefined);
+    });
+
+    test("a replacement answers a running step on; after a kill its queries are refused at once", async () => {
+      const settings = { listener: "true", builds: "shop" };
+      await using first = await startDns11(engine, { settings });
+      await listening(first);
+      await using step = await startStep(engine);
+      assert.deepEqual(dataOf(await dig(step, AT, "db")), [db.address("shop")]);
+      await using second = await replaceDns11(engine, first, { settings });
+      assert.deepEqual(dataOf(await dig(step, AT, "db")), [db.address("shop")]);
+      process.kill(second.pid, "SIGKILL");
+      await second.ended();
+      await waitFor("queries to be refused", async () =>
+        /connection refused/.test((await dig(step, AT, "db", "+time=2")).raw) ? true : undefined,
+      );
     });
 
     test("the classic builder puts a step on a network, where it resolves and reaches what is on it", async () => {
