@@ -149,30 +149,32 @@ export class BuildSteps {
   async #look(): Promise<void> {
     while (this.#isStale && this.isOn) {
       this.#isStale = false;
+      let isAnswered = false;
       for (const waitMs of LOOK_AGAIN_MS) {
         await sleep(waitMs, undefined, { ref: false });
-        await this.#ask();
+        isAnswered = await this.#ask();
         if (this.#unknown().length === 0) break;
       }
       // Their next chance is that they change.
-      if (!this.#isStale) for (const link of this.#unknown()) this.#nobodys.set(link.index, link);
+      if (isAnswered && !this.#isStale) for (const link of this.#unknown()) this.#nobodys.set(link.index, link);
     }
   }
 
-  async #ask(): Promise<void> {
-    // While Docker is away nothing is built.
+  /** Returns whether Docker has answered: without it nothing is built. */
+  async #ask(): Promise<boolean> {
     const bridge = await this.#parts.bridge().catch(() => undefined);
-    if (bridge === undefined) return;
+    if (bridge === undefined) return false;
     const { json, gateway } = bridge;
     this.#takeBridge(json, gateway);
     const listed = stepsIn(json);
-    if (listed.length === 0 || this.#unknown().length === 0) return;
+    if (listed.length === 0 || this.#unknown().length === 0) return true;
     const found = await this.#matching(this.#strangers(), listed);
     // By now one may be gone, or a container's.
     const strangers = new Map(this.#strangers().map((link) => [link.index, link]));
     const begun = found.filter(({ link }) => !this.#steps.has(link.index) && isSame(link, strangers.get(link.index)));
     if (this.isOn && begun.length > 0)
       this.#replace(new Map([...this.#steps, ...begun.map((step) => [step.link.index, step] as const)]));
+    return true;
   }
 
   #takeBridge(json: NetworkJson, { ipv4, ipv6 }: HostGateway): void {
