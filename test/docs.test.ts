@@ -79,6 +79,8 @@ test("every flag that a document names belongs to a command, and every command i
     "add-host",
     "runtime",
     "alias",
+    "driver",
+    "driver-opt",
     "label",
     "force-recreate",
     "expose",
@@ -218,7 +220,7 @@ test("the settings files of the documents are valid, and the example of the prog
   const filled = example
     .replaceAll(/^#( *[a-z0-9-]+:)/gm, "$1")
     .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) =>
-      /^(?:networks|resolv-conf|(?:records|dnsmasq|kube-dns)-dir| +(?:api|context|ca|user|password-file|machine))/.test(
+      /^(?:networks|resolv-conf|builds|(?:records|dnsmasq|kube-dns)-dir| +(?:api|context|ca|user|password-file|machine))/.test(
         line,
       )
         ? ""

@@ -219,6 +219,7 @@ const ROOMS: readonly Room[] = [
   // A source of names knows neither other sources, but for Docker's, nor its readers.
   ...[
     ["declared"],
+    ["builds", "docker"],
     ["default-bridge", "docker"],
     ["docker"],
     ["etcd"],
@@ -242,6 +243,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       FACTS,
       "src/container/names/declared",
+      "src/container/names/builds",
       "src/container/names/default-bridge",
       "src/container/names/docker",
       "src/container/names/extra",
@@ -365,10 +367,26 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // Steps of builds, which ask the listener.
+  {
+    room: "src/container/builds",
+    mayImport: [
+      "src/container/attach",
+      FACTS,
+      "src/container/links",
+      "src/container/listener",
+      "src/container/names/host-name",
+      "src/container/namespace",
+      "src/container/watch",
+      "src/kernel",
+      ...BASE,
+    ],
+    modules: [],
+  },
   // An address of the host for containers: links say who asks, rules let nobody else through.
   {
     room: "src/container/listener",
-    mayImport: ["src/container/namespace", "src/container/rules", "src/kernel", ...BASE],
+    mayImport: [FACTS, "src/container/namespace", "src/container/rules", "src/kernel", ...BASE],
     modules: [],
   },
   // Names for the host's own programs: it uses attach to serve one more namespace.

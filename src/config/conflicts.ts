@@ -25,6 +25,7 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...probePages(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...buildsUnanswered(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
   ];
 }
@@ -137,6 +138,16 @@ function probePages({ healthProbes }: Settings): readonly Conflict[] {
 function nothingToLog({ queries }: Settings): readonly Conflict[] {
   if (!queries.isLogged || queries.names !== "off") return [];
   return [["queries.log", "has no effect with queries.names: off. Use queries.names: hidden, or remove this setting"]];
+}
+
+function buildsUnanswered({ builds, hasListener }: Settings): readonly Conflict[] {
+  if (builds === undefined || hasListener) return [];
+  return [
+    [
+      "builds",
+      "has no effect without the listener, which steps of builds ask: set listener: true, or remove this setting",
+    ],
+  ];
 }
 
 function hostNamesOff({ hostNames }: Settings): readonly Conflict[] {

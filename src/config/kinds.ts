@@ -82,6 +82,16 @@ export const NODE_FILTER: Kind<NodeFilter> = {
 };
 
 /** An IP address and a port, or off. Host names are refused: they could resolve to another address later. */
+/** Nothing says of a container that it has an engine inside. */
+export const NESTED_FILTER: Kind<NodeFilter> = {
+  read: (value) => {
+    const filter = parseNodeFilter(readText(value));
+    if (filter !== undefined && filter.kind !== "auto") return filter;
+    throw new Error(`invalid filter ${quoteValue(value)}: use name=PATTERN, label=KEY or label=KEY=VALUE`);
+  },
+  write: nodeFilterText,
+};
+
 export const LISTEN_ADDRESS: Kind<string> = {
   read: (value) => {
     const text = readText(value);
@@ -117,6 +127,18 @@ export const ZONE: Kind<string> = {
     const problem = zoneProblem(text);
     if (problem !== undefined) throw new Error(`invalid zone ${quoteValue(value)}: ${problem}`);
     return zoneName(text) ?? "";
+  },
+};
+
+/** As Docker accepts it; containers on these networks have no names. */
+const DOCKER_NETWORK = /^(?!(?:host|none|default)$)[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+const NETWORK_CHARS = 255;
+
+export const NETWORK_NAME: Kind<string> = {
+  read: (value) => {
+    const text = readText(value);
+    if (DOCKER_NETWORK.test(text) && text.length <= NETWORK_CHARS) return text;
+    throw new Error(`invalid network ${quoteValue(value)}: use the name of a Docker network, such as shop_default`);
   },
 };
 

@@ -74,6 +74,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     zones: [...zones, ...(cluster.api === undefined ? [] : [cluster.zone]), ...nodeDomains(everyone)],
   };
   const hasListener = precedence.take("listener");
+  const builds = precedence.takeOptional("builds");
   const records = precedence.takeMap("records", [], recordsText);
   const policies = precedence.takeMap("policies", [], policiesText);
   const recordsDir = precedence.takeOptional("records-dir");
@@ -98,9 +99,11 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     hostName,
     zones,
     kind: kindOf(precedence),
+    nested: precedence.take("nested"),
     resolvConf,
     hostNames,
     hasListener,
+    builds,
     ruleBackend,
     logLevel,
     logFormat,

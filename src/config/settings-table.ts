@@ -55,6 +55,8 @@ import {
   HEALTH_PROBE,
   HOST_DOMAIN,
   LISTEN_ADDRESS,
+  NESTED_FILTER,
+  NETWORK_NAME,
   NODE_FILTER,
   ONLY,
   ROUTE,
@@ -139,6 +141,11 @@ export const SETTINGS = {
     false,
     `answer containers at ${LISTENER_ADDRESSES.ipv4} and ${LISTENER_ADDRESSES.ipv6} of the host, too, where their queries do not reach 127.0.0.11`,
   ),
+  builds: one(
+    NETWORK_NAME,
+    undefined,
+    "let RUN steps of docker build that ask the listener resolve the names of this Docker network",
+  ),
   health: one(
     oneOf(HEALTH_POLICIES),
     "ignore",
@@ -209,6 +216,10 @@ export const SETTINGS = {
     wordOrAddress(HOST_DOCKER_INTERNAL_WORDS, "is the pod itself in each pod"),
     KIND_DEFAULTS.hostDockerInternal,
     "how host.docker.internal resolves in pods",
+  ),
+  nested: list(
+    NESTED_FILTER,
+    "answer what runs inside these containers, such as docker-in-docker or a builder: name=PATTERN or label=KEY[=VALUE]",
   ),
   "rule-backend": one(
     oneOf(RULE_BACKEND_SETTINGS),

@@ -16,7 +16,7 @@ import type {
   VisibleSetting,
 } from "../base/model/name-choices.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
-import type { KindPolicy } from "../base/model/kind-policy.ts";
+import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { HealthProbe } from "../base/model/health-probe.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
@@ -60,10 +60,14 @@ export interface Settings {
   readonly zones: readonly string[];
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
+  /** Which containers have an engine or a builder inside, whose containers ask dns11. */
+  readonly nested: readonly NodeFilter[];
   /** Container names for programs on the host. */
   readonly hostNames: HostPolicy;
   /** Whether dns11 answers containers at an address of the host, too. */
   readonly hasListener: boolean;
+  /** The network whose names steps of `docker build` resolve at the listener; undefined: none. */
+  readonly builds: string | undefined;
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;

@@ -152,7 +152,7 @@ export class Roster {
       .names.swarm.joinedBy(fact)
       .map(({ name }) => name);
     const reason = decision.kind === "skip" ? decision.reason : undefined;
-    return nodeWarnings(fact, { ...nodes.placeOf(fact), swarmNetworks, reason });
+    return nodeWarnings(fact, { ...nodes.placeOf(fact), swarmNetworks, reason, isNested: nodes.isNested(fact) });
   }
 
   /** One container at a time. What is added meanwhile is decided as well. */

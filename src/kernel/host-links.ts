@@ -69,13 +69,13 @@ export class HostLinkSocket {
     return found && hostLinkOf(found);
   }
 
-  /** The name of a link in the namespace with this number. Whoever has NET_ADMIN there chooses it. */
-  async nameIn(namespace: number, index: number): Promise<string | undefined> {
+  /** A link in the namespace with this number. Whoever has NET_ADMIN there chooses its name, and its MAC. */
+  async linkIn(namespace: number, index: number): Promise<HostLink | undefined> {
     const found = await this.#get(`interface ${index} elsewhere`, (w) => {
       w.raw(linkHeader(index));
       w.nativeU32(rt.IFLA_TARGET_NETNSID, namespace);
     });
-    return found && hostLinkOf(found).name;
+    return found && hostLinkOf(found);
   }
 
   /** The number of a namespace in this one; undefined while nothing here is connected with it. Waits for no lock. */

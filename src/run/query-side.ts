@@ -130,11 +130,12 @@ export function composeQuerySide(
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) =>
       new Endpoint(sockets, openClient(containerId, view, dial), { udp, tcp }),
-    openSharedEndpoint: (sockets, waiting, { viewOf, dial }) =>
+    openSharedEndpoint: (sockets, waiting, { viewOf, isLasting, dial }) =>
       new SharedEndpoint(sockets, waiting, {
         udp,
         tcp,
         viewOf,
+        isLasting,
         clientOf: (containerId) => clients.of(containerId),
         openClient: (containerId, view) =>
           openClient(containerId, view, (server, type) => dial(containerId, server, type)),

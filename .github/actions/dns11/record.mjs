@@ -611,6 +611,8 @@ var LISTENER_LIMITS = {
   listenerNewBurst: 50,
   listenerWaiting: 64,
   listenerWaitingMs: 2e3,
+  /** Links on the default bridge that are looked at because a step of a build may have them; BuildKit runs some steps at once. */
+  buildLinks: 256,
   /** Until the listener is tried again after a failure: the port may be free by then. */
   listenerRetryMs: 1e4
 };

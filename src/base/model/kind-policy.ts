@@ -38,6 +38,19 @@ export interface KindPolicy {
   readonly isForced: boolean;
   /** One of HOST_DOCKER_INTERNAL_WORDS, or an address. */
   readonly hostDockerInternal: string;
+  /**
+   * An engine inside forwards no name without a dot if the file that it takes its servers from says ndots, as Docker's does. So that
+   * option is left out.
+   */
+  readonly isNested?: true;
+}
+
+/**
+ * Containers with an engine, or a builder, of their own: what runs inside reaches dns11 as pods of a node do. Nothing of it is to be set: names
+ * are those of the outer container.
+ */
+export function nestedPolicy(nodes: readonly NodeFilter[]): KindPolicy {
+  return { ...KIND_DEFAULTS, nodes, hostDockerInternal: "forward", isNested: true };
 }
 
 export const KIND_DEFAULTS: KindPolicy = {

@@ -1,5 +1,5 @@
 /**
- * NodeReport: the state of a KIND node that dns11 serves, and of the node's resolv.conf.
+ * NodeReport: the state of a KIND node that dns11 serves, or of a container with an engine inside, and of its resolv.conf.
  */
 import type { KindPolicy } from "./kind-policy.ts";
 
@@ -20,6 +20,8 @@ export interface NodeReport {
   /** Packets sent to our ports directly instead of being redirected there. */
   readonly dropped: number;
   readonly reasons: readonly string[];
+  /** It has an engine or a builder inside, and is no node of a cluster. */
+  readonly isNested?: true;
   /** What will not work after dns11 has stopped. */
   readonly warnings: readonly string[];
 }

@@ -95,7 +95,7 @@ function reasonNotCaptured(
   if (setting === "node") {
     return skip(
       "default-network-only",
-      "it is a KIND node on no user-defined network, so Docker has no resolver there that could answer its pods when dns11 stops; connect it to one, such as kind",
+      "it is a KIND node, or nested, on no user-defined network, so Docker has no resolver there that could answer when dns11 stops; connect it to one, such as kind",
     );
   }
   if (onDefaultBridge === undefined || setting === "off") {

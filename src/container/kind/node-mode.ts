@@ -242,6 +242,7 @@ export class NodeMode implements AttachMode {
       dropped: this.#served === undefined ? 0 : this.#guards.last,
       reasons,
       warnings: this.#warnings(),
+      ...(this.#policy.isNested === true && { isNested: true }),
     };
   }
 
@@ -357,6 +358,7 @@ export class NodeMode implements AttachMode {
       addresses: this.#addresses.advertised,
       ours: this.#policy.families === "auto" ? undefined : this.#addresses.captured,
       search: this.#fact.search,
+      dropsNdots: this.#policy.isNested,
       record: this.#record.resolvConf,
       save: (resolvConf) => this.#save({ ...this.#record, resolvConf }),
       onRewritten: () => this.#parts.onChange(),
@@ -369,8 +371,12 @@ export class NodeMode implements AttachMode {
     const now = failures.join("; ");
     if (now === this.#lastReported) return;
     this.#lastReported = now;
-    if (now === "") this.#emit({}, "pods can resolve names again");
-    else this.#emit({ reasons: failures }, "pods may be unable to resolve names");
+    if (now === "") this.#emit({}, "pods of the node, or what runs in the container, can resolve names again");
+    else
+      this.#emit(
+        { reasons: failures },
+        "pods of the node, or what runs in the container, may be unable to resolve names",
+      );
   }
 
   /** Most changes of the node's networks leave the record as it is. */

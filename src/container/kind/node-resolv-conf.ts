@@ -35,6 +35,8 @@ export interface AdvertiseOptions {
   readonly ours?: readonly string[] | undefined;
   readonly search: string | undefined;
   readonly list?: SearchList | undefined;
+  /** Whether to leave out the option ndots. */
+  readonly dropsNdots?: boolean | undefined;
   readonly record: ResolvConfRecord | undefined;
   /** Called before the file is touched. */
   readonly save: (record: ResolvConfRecord) => void;
@@ -78,7 +80,16 @@ export class NodeResolvConf {
   }
 
   /** Writes the addresses into the file. Returns the new state if it changed. */
-  advertise({ addresses, ours, search, list, record: known, save, onRewritten }: AdvertiseOptions): string | undefined {
+  advertise({
+    addresses,
+    ours,
+    search,
+    list,
+    dropsNdots = false,
+    record: known,
+    save,
+    onRewritten,
+  }: AdvertiseOptions): string | undefined {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, search);
     if (record !== undefined && record !== known) save(record);
@@ -102,7 +113,7 @@ export class NodeResolvConf {
           }),
         onRewritten,
       });
-      this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, list, record }));
+      this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, list, dropsNdots, record }));
     }
     return this.#state === before ? undefined : this.#state;
   }

@@ -10,28 +10,31 @@ interface NodeSituation extends Pick<NodeContext, "ownAddresses"> {
   readonly swarmNetworks: readonly string[];
   /** Why the node is not served; undefined if it is. */
   readonly reason: string | undefined;
+  readonly isNested: boolean;
 }
 
 export function nodeWarnings(
   { nameservers }: Pick<ContainerFact, "nameservers">,
-  { ownAddresses, swarmNetworks, reason }: NodeSituation,
+  { ownAddresses, swarmNetworks, reason, isNested }: NodeSituation,
 ): string[] {
-  if (reason !== undefined) return [`the pods of this KIND node are not served: ${reason}`, ...ofServers()];
-  return [...ofServers(), ...swarmNetworks.map((name) => ofSwarm(name))];
+  const whose = isNested ? "the containers inside it" : "its pods";
+  const unserved = isNested ? `${whose} are not served` : "the pods of this KIND node are not served";
+  if (reason !== undefined) return [`${unserved}: ${reason}`, ...ofServers()];
+  return [...ofServers(), ...swarmNetworks.map((name) => ofSwarm(name, whose))];
 
   /** Nameservers that would be dns11 itself. */
   function ofServers(): string[] {
     const servers = nameservers.kind === "listed" ? nameservers.servers : [];
     return servers
       .filter(({ from, address }) => from === "container" && ownAddresses.some((own) => isSameAddress(own, address)))
-      .map(({ address }) => `its nameserver ${address} is not used: its pods reach dns11 at that address`);
+      .map(({ address }) => `its nameserver ${address} is not used: ${whose} reach dns11 at that address`);
   }
 }
 
 /** Docker's resolver answers in the node's namespace only, and what it knows is not meant for pods. */
-function ofSwarm(network: string): string {
+function ofSwarm(network: string, whose: string): string {
   return (
-    `its pods do not resolve services and other machines' containers of swarm network "${network}": ` +
+    `${whose} do not resolve services and other machines' containers of swarm network "${network}": ` +
     `connect the node to a network of this machine`
   );
 }

@@ -3,7 +3,7 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
-import type { KindPolicy } from "../../base/model/kind-policy.ts";
+import { type KindPolicy, type NodeFilter, nestedPolicy } from "../../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { withContainerRoot } from "../namespace/container-root.ts";
@@ -16,7 +16,7 @@ import { NodeMode, type NodeParts } from "./node-mode.ts";
 import { type NodeFiles, NodeResolvConf } from "./node-resolv-conf.ts";
 import { configuredAddresses } from "./advertised-addresses.ts";
 import { isMountedIn } from "./resolv-conf-file.ts";
-import { ignoredNodeLabel, isNode } from "./selection.ts";
+import { ignoredNodeLabel, isNode, isSelected } from "./selection.ts";
 
 export interface NodesParts {
   readonly runner: NamespaceRunner;
@@ -27,6 +27,13 @@ export interface NodesParts {
   /** The captured addresses of a node may have changed. */
   readonly onChange: (containerId: string) => void;
   readonly onEvent: NodeParts["onEvent"];
+}
+
+export interface NodeSettings {
+  readonly kind: KindPolicy;
+  /** The containers with an engine or a builder inside. */
+  readonly nested: readonly NodeFilter[];
+  readonly labels?: LabelPolicy;
 }
 
 interface KnownNode {
@@ -40,19 +47,23 @@ export class Nodes {
   /** The key is the container ID, the value the start of the container that a user detached. */
   readonly #detached = new Map<string, string>();
   #policy: KindPolicy;
+  /** That of containers with an engine or a builder inside. */
+  #nested: KindPolicy;
   #labelPolicy: LabelPolicy;
   #hostGateway: string | undefined;
 
-  constructor(parts: NodesParts, policy: KindPolicy, labelPolicy: LabelPolicy = LABEL_DEFAULTS) {
+  constructor(parts: NodesParts, { kind, nested, labels }: NodeSettings) {
     this.#parts = parts;
-    this.#policy = policy;
-    this.#labelPolicy = labelPolicy;
+    this.#policy = kind;
+    this.#nested = nestedPolicy(nested);
+    this.#labelPolicy = labels ?? LABEL_DEFAULTS;
   }
 
-  /** New decisions use it; existing modes keep the old policy until their container is decided again. */
-  setPolicy(policy: KindPolicy, labelPolicy: LabelPolicy): void {
-    this.#policy = policy;
-    this.#labelPolicy = labelPolicy;
+  /** New decisions use them; existing modes keep the old ones until their container is decided again. */
+  configure({ kind, nested, labels }: Required<NodeSettings>): void {
+    this.#policy = kind;
+    this.#nested = nestedPolicy(nested);
+    this.#labelPolicy = labels;
   }
 
   /** The address of the engine's host for containers, if known. Returns whether it may affect a node. */
@@ -62,13 +73,19 @@ export class Nodes {
     return isNew && this.#policy.nodes.length > 0;
   }
 
+  /** Whether others than itself ask dns11 through it. */
   isNode(fact: ContainerFact): boolean {
-    return isNode(fact, this.#policy.nodes, this.#labelPolicy);
+    return this.#isOfCluster(fact) || isSelected(fact, this.#nested.nodes, this.#labelPolicy);
+  }
+
+  isNested(fact: ContainerFact): boolean {
+    return this.isNode(fact) && !this.#isOfCluster(fact);
   }
 
   /** A warning about an image label that is ignored. */
   ignoredLabel(fact: ContainerFact): string | undefined {
-    return ignoredNodeLabel(fact, this.#policy.nodes, this.#labelPolicy);
+    const filters = [...this.#policy.nodes, ...this.#nested.nodes];
+    return ignoredNodeLabel(fact, filters, this.#labelPolicy);
   }
 
   isDetached(fact: ContainerFact): boolean {
@@ -84,24 +101,25 @@ export class Nodes {
   /** Creates or updates the mode of this start of the node. It stays the same object unless the kind mode changes. */
   ensureMode(container: ContainerFact): NodeMode {
     const fact = nodeFactOf(container, this.#parts.networkOf, this.#hostGateway);
+    const policy = this.#policyOf(container);
     const known = this.#nodes.get(container.id);
     // Another kind mode needs other sockets; all other changes only affect rules.
-    if (known?.kindMode === this.#policy.mode && known.mode.fact.startedAt === fact.startedAt) {
-      if (known.mode.update(fact, this.#policy)) this.#parts.onChange(container.id);
+    if (known?.kindMode === policy.mode && known.mode.fact.startedAt === fact.startedAt) {
+      if (known.mode.update(fact, policy)) this.#parts.onChange(container.id);
       return known.mode;
     }
-    const mode = new NodeMode(fact, this.#policy, {
+    const mode = new NodeMode(fact, policy, {
       ...this.#parts,
       resolvConf: new NodeResolvConf(this.#filesOf(fact)),
       onChange: () => this.#parts.onChange(container.id),
     });
-    this.#nodes.set(container.id, { mode, kindMode: this.#policy.mode });
+    this.#nodes.set(container.id, { mode, kindMode: policy.mode });
     return mode;
   }
 
   /** What the node's names depend on. */
   placeOf(container: ContainerFact): NodeContext {
-    return nodePlaceOf(this.#policy, nodeFactOf(container, this.#parts.networkOf, this.#hostGateway));
+    return nodePlaceOf(this.#policyOf(container), nodeFactOf(container, this.#parts.networkOf, this.#hostGateway));
   }
 
   /** The mode from the last ensureMode(). */
@@ -112,6 +130,14 @@ export class Nodes {
   forget(containerId: string): void {
     this.#nodes.delete(containerId);
     this.#detached.delete(containerId);
+  }
+
+  #isOfCluster(fact: ContainerFact): boolean {
+    return isNode(fact, this.#policy.nodes, this.#labelPolicy);
+  }
+
+  #policyOf(fact: ContainerFact): KindPolicy {
+    return this.isNested(fact) ? this.#nested : this.#policy;
   }
 
   #filesOf({ resolvConfPath, pid, containerId }: NodeFact): NodeFiles {

@@ -20,6 +20,8 @@ export interface TextChange {
   /** Nameservers to replace as if they were loopback addresses. */
   readonly replaced?: readonly string[];
   readonly list?: SearchList | undefined;
+  /** Whether to leave out the option ndots. */
+  readonly dropsNdots?: boolean;
 }
 
 /** Domains to put before those of the file, and the `ndots` in place of Docker's. */
@@ -46,12 +48,16 @@ const BLANKS = /[ \t\r\n]+/;
 /** Docker writes it unless somebody has chosen another number. */
 const NDOTS_OF_DOCKER = "ndots:0";
 
-export function rewriteResolvConf(text: string, { addresses, search, list, replaced = [] }: TextChange): string {
+export function rewriteResolvConf(
+  text: string,
+  { addresses, search, list, replaced = [], dropsNdots = false }: TextChange,
+): string {
   const lines = linesOf(text);
   const end = lines[0]?.end === "\r\n" ? "\r\n" : "\n";
   const withOurs = addresses.length === 0 ? lines : withServers(lines, { addresses, replaced }, end);
   const searched = search === undefined ? withOurs : withSearch(withOurs, search, end);
-  const changed = list === undefined ? searched : withList(searched, list, end);
+  const kept = dropsNdots ? searched.flatMap(withoutNdots) : searched;
+  const changed = list === undefined ? kept : withList(kept, list, end);
   return textOf(changed, end, text === "" || text.endsWith("\n"));
 }
 
@@ -158,6 +164,13 @@ function withLine(lines: readonly Line[], kind: RegExp, line: Line): readonly Li
 
 function wordsOf(text: string): readonly string[] {
   return text.split(BLANKS).filter((word) => word !== "");
+}
+
+/** Without the line, if it has no other option. */
+function withoutNdots(line: Line): readonly Line[] {
+  if (!OPTIONS.test(line.body)) return [line];
+  const body = line.body.replaceAll(/[ \t]+ndots(?::\S*)?(?=[ \t]|$)/g, "");
+  return /^options[ \t]*$/.test(body) ? [] : [{ ...line, body }];
 }
 
 function serversOf(lines: readonly Line[]): readonly string[] {

@@ -26,7 +26,7 @@ export interface FileVersions {
 }
 
 /** `record`: from the journal, for this start of the container. */
-export interface AdvertiseRequest extends Pick<TextChange, "addresses" | "search" | "list"> {
+export interface AdvertiseRequest extends Pick<TextChange, "addresses" | "search" | "list" | "dropsNdots"> {
   readonly record?: ResolvConfRecord | undefined;
   /** The captured addresses, if settings choose the address families for pods. */
   readonly ours?: readonly string[] | undefined;

@@ -27,6 +27,16 @@ export function isNode(
   return isNodeBy(fact.name, effectiveLabels(fact, policy), filters);
 }
 
+/** Whether a filter selects it, whatever its other labels say. */
+export function isSelected(
+  fact: NodeCandidate,
+  filters: readonly NodeFilter[],
+  policy: LabelPolicy = LABEL_DEFAULTS,
+): boolean {
+  const labels = effectiveLabels(fact, policy);
+  return filters.some((filter) => selects(filter, fact.name, labels));
+}
+
 /** A warning about an image label that would change the selection but is ignored. */
 export function ignoredNodeLabel(
   fact: NodeCandidate,

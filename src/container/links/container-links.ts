@@ -56,6 +56,7 @@ const NOTHING: LinksOfContainer = { links: [], missing: [] };
 export class ContainerLinks {
   readonly #parts: ContainerLinksParts;
   readonly #listeners = new Set<OnLinks>();
+  readonly #strangerListeners = new Set<() => void>();
   readonly #containers = new Map<string, Known>();
   readonly #byIndex = new Map<number, ContainerLink>();
   /** All links of the host, as the kernel reported them. */
@@ -129,6 +130,27 @@ export class ContainerLinks {
     return this.#byIndex.values();
   }
 
+  /** The ports of a bridge that lead to a namespace of no container that is known. */
+  strangersOn(bridge: string): HostLink[] {
+    const owned = new Set([...this.#containers.values()].map(({ namespace }) => namespace));
+    const links = [...this.#host.values()];
+    const at = links.find(({ name }) => name === bridge)?.index;
+    return links.filter(
+      ({ index, master, peer }) =>
+        at !== undefined &&
+        master === at &&
+        peer !== undefined &&
+        !owned.has(peer.namespace) &&
+        !this.#byIndex.has(index),
+    );
+  }
+
+  /** `listener` is called when a port of a bridge that is no container's has come, changed or gone. Returns how to end that. */
+  onStranger(listener: () => void): () => void {
+    this.#strangerListeners.add(listener);
+    return () => void this.#strangerListeners.delete(listener);
+  }
+
   /** `listener` is called when the links of a container have changed. Returns how to end that. */
   onChange(listener: OnLinks): () => void {
     this.#listeners.add(listener);
@@ -142,6 +164,7 @@ export class ContainerLinks {
     this.#containers.clear();
     this.#byIndex.clear();
     this.#listeners.clear();
+    this.#strangerListeners.clear();
   }
 
   #openHost(): void {
@@ -188,6 +211,8 @@ export class ContainerLinks {
     }
     const bound = this.#byIndex.get(index);
     if (bound !== undefined) this.#lookUpSoon(bound.containerId);
+    else if ((before ?? this.#host.get(index))?.master !== undefined || this.#host.get(index)?.master !== undefined)
+      for (const listener of this.#strangerListeners) guard.run("netlink", 0, listener);
     const at = change.kind === "link" ? change.link.peer?.namespace : undefined;
     if (at === undefined) return;
     for (const [id, { namespace }] of this.#containers) {
@@ -289,8 +314,8 @@ export class ContainerLinks {
       if (peer?.namespace !== namespace) continue;
       const link = await socket.link(index);
       if (link?.peer?.namespace !== namespace) continue;
-      const inside = await socket.nameIn(namespace, link.peer.index);
-      links.push(this.#containerLink(fact, { ...link, peer: link.peer }, inside ?? ""));
+      const inside = await socket.linkIn(namespace, link.peer.index);
+      links.push(this.#containerLink(fact, { ...link, peer: link.peer }, inside?.name ?? ""));
     }
     return links;
   }

@@ -15,6 +15,7 @@ import { isInternalError, reasonWithRemedy, codeOf } from "../../base/lib/fault.
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
+import { BUILDS_ID } from "../facts/fact.ts";
 import type { HeldNamespace, Hold, Keep, ServedNamespace } from "../../base/model/held-namespace.ts";
 import type { ListenerReport } from "../../base/model/listener-report.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
@@ -84,7 +85,7 @@ export class Listener {
     return {
       state: state.kind === "closed" ? "off" : state.kind,
       addresses,
-      askers: new Set(this.#installed.byAddress.values()).size,
+      askers: new Set([...this.#installed.byAddress.values()].filter((id) => id !== BUILDS_ID)).size,
       ambiguous: this.#installed.ambiguous,
       ...(state.kind === "failed" && { code: state.code, reason: state.reason }),
     };

@@ -20,6 +20,8 @@ export interface SharedEndpoint {
 export interface AskingContainers {
   /** Undefined for a container that gets no answers. */
   readonly viewOf: (containerId: string) => View | undefined;
+  /** Whether it is known also while it asks from no address: it stands for several, which come and go. */
+  readonly isLasting: (containerId: string) => boolean;
   /** Opens a socket to a server, in the container or on the engine's host. */
   readonly dial: (containerId: string, server: Server, type: "udp" | "tcp") => number;
 }

@@ -4,6 +4,7 @@
  */
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
+import { BuildNames } from "./builds/build-names.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import { ExtraNames } from "./extra/extra-names.ts";
@@ -51,6 +52,8 @@ export class NameSources {
     const elsewhere = [shared?.source, shared?.cluster].filter((each) => each !== undefined);
     this.cluster = shared?.cluster;
     this.#inOrder = [
+      // A container of several networks has one address that builds can reach.
+      new BuildNames(settings),
       // Reverse names only: the most specific one of an address.
       (this.zones = new ServiceZones(settings, networks, shared?.remote)).pointers,
       // Docker's names take precedence: first those that several machines may have.

@@ -152,6 +152,11 @@ export class Directory {
     return this.#networks.fact(id);
   }
 
+  networkNamed(name: string): NetworkFact | undefined {
+    for (const { fact } of this.#networks.all()) if (fact.name === name) return fact;
+    return undefined;
+  }
+
   putNetwork(fact: NetworkFact): void {
     this.#predecessor?.putNetwork(fact);
     this.names.putNetwork(fact);

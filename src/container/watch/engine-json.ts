@@ -94,6 +94,10 @@ export interface NetworkJson {
   readonly Ingress?: boolean;
   readonly Labels?: Labels | null;
   readonly Options?: Readonly<Record<string, string>> | null;
+  /** By the id of a container, or of a step of a build. */
+  readonly Containers?: Readonly<
+    Record<string, { readonly MacAddress?: string; readonly IPv4Address?: string; readonly IPv6Address?: string }>
+  > | null;
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
 

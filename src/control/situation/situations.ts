@@ -117,7 +117,7 @@ export class Situations {
       swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
       swarmAlone: this.#ports.containers.swarm?.aloneOn(owner),
       prefersOwnProject: this.prefersOwnProject,
-      resolvers: resolversOf(owner),
+      resolvers: [...resolversOf(owner), ...(this.#ports.containers.nodeReportOf(owner)?.captured ?? [])],
       mountedResolvConf: mountedResolvConf(fact, owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),

@@ -5,6 +5,7 @@
 import type { Status } from "../../api/status.ts";
 import { counted } from "../../base/lib/counted.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
+import type { BuildsReport } from "../../base/model/listener-report.ts";
 import { LISTENER_ADDRESSES, isListenerAddress } from "../../base/model/listener-addresses.ts";
 import { nameQuery } from "../../base/model/name-query.ts";
 import { isUserDefined } from "../../container/facts/fact.ts";
@@ -32,7 +33,7 @@ export function hostListenerFindings(
     const detail = `Docker sends containers' queries for other names to ${asked.join(" and ")}, where nothing answers: ${why}`;
     return [finding(CODE, "problem", detail, status === undefined ? "Start it with: sudo dns11 run" : TURN_ON)];
   }
-  const { state, addresses, askers, ambiguous, reason = "" } = listener;
+  const { state, addresses, askers, ambiguous, builds, reason = "" } = listener;
   if (state === "opening") return [finding(CODE, "warning", "not ready yet", "Run `dns11 doctor` again in a moment.")];
   if (state !== "serving") return [finding(CODE, "problem", reason, "The reason says what to change.")];
   const works = `answers at ${addresses.join(" and ")}, for ${counted(askers, "container")}`;
@@ -40,7 +41,26 @@ export function hostListenerFindings(
     const remedy = "Give the networks of these containers subnets that do not overlap.";
     return [finding(CODE, "warning", `${works}; several containers have the address ${ambiguous.join(", ")}`, remedy)];
   }
-  return [daemonFinding(works, asked, daemonDns)];
+  return [daemonFinding(works, asked, daemonDns), ...buildsFindings(builds, asked, daemonDns)];
+}
+
+/** Steps of builds ask the servers in daemon.json, and nobody else. */
+function buildsFindings(
+  builds: BuildsReport | undefined,
+  asked: readonly string[],
+  daemonDns: readonly string[] | undefined,
+): Finding[] {
+  if (builds === undefined) return [];
+  const base = { code: CODE, what: "builds at the listener" } as const;
+  if (!builds.isKnown) {
+    const detail = `no container has been on the network ${builds.network} yet, whose names steps of docker build are to resolve`;
+    return [{ ...base, state: "warning", detail, remedy: "Correct the setting builds, or start a container there." }];
+  }
+  if (daemonDns !== undefined && asked.length === 0) {
+    const remedy = `Set {"dns": ["${LISTENER_ADDRESSES.ipv4}"]} in daemon.json and restart Docker, or remove the setting builds.`;
+    return [{ ...base, state: "warning", detail: "steps of docker build do not ask the listener", remedy }];
+  }
+  return [{ ...base, state: "ok", detail: `steps of docker build resolve the names of ${builds.network}` }];
 }
 
 function daemonFinding(works: string, asked: readonly string[], daemonDns: readonly string[] | undefined): Finding {

@@ -21,6 +21,8 @@ export interface SharedEndpointParts extends EndpointParts {
   readonly openClient: (containerId: string, view: View) => Client;
   /** Undefined for a container that gets no answers. */
   readonly viewOf: (containerId: string) => View | undefined;
+  /** Whether its client stays while it has no address. */
+  readonly isLasting: (containerId: string) => boolean;
 }
 
 export class SharedEndpoint {
@@ -69,7 +71,7 @@ export class SharedEndpoint {
     }
     this.#askers = byKey;
     const known = new Set(byKey.values());
-    for (const id of this.#opened.keys()) if (!known.has(id)) this.#forget(id);
+    for (const id of this.#opened.keys()) if (!known.has(id) && !this.#parts.isLasting(id)) this.#forget(id);
     this.#room.release();
   }
 
@@ -77,7 +79,10 @@ export class SharedEndpoint {
   update(containerId: string): void {
     this.#room.release();
     const client = this.#opened.get(containerId);
-    if (client === undefined) return;
+    if (client === undefined) {
+      if (this.#parts.isLasting(containerId) && !this.#isClosed) this.#open(containerId);
+      return;
+    }
     const view = this.#parts.clientOf(containerId) === client ? this.#parts.viewOf(containerId) : undefined;
     if (view === undefined) this.#forget(containerId);
     else client.view = view;

@@ -33,8 +33,8 @@ export function newDirectory(settings: RunSettings, { shared, clusterDnsOf, onNa
 
 /** Docker ignores health checks, and has no names of containers that do not run. */
 function nameSettings(settings: RunSettings): NameSettings {
-  const { isStrict, labels, visible, defaultBridge, hostName, zones } = settings;
-  const always = { labels, visible, defaultBridge, hostName, zones };
+  const { isStrict, labels, visible, defaultBridge, builds, hostName, zones } = settings;
+  const always = { labels, visible, defaultBridge, builds, hostName, zones };
   return isStrict
     ? { ...always, health: undefined, choices: undefined, stopped: undefined, swarm: "as-docker" }
     : { ...always, health: settings.health, choices: settings.names, stopped: settings.stopped, swarm: "asked" };

@@ -6,6 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RepairReport } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
+import type { BuildSteps } from "../../container/builds/build-steps.ts";
+import { BUILDS_DECISION } from "../../container/builds/builds-fact.ts";
+import { BUILDS_ID } from "../../container/facts/fact.ts";
 import { HOST_FACT, HOST_ID } from "../../container/host/host-fact.ts";
 import type { HostNames } from "../../container/host/host-names.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
@@ -32,6 +35,7 @@ import type { StoppedContainers } from "./stopped-containers.ts";
 interface EnginePortsParts {
   /** The current one. */
   readonly directory: Directory;
+  readonly builds: Pick<BuildSteps, "isOn" | "fact">;
   readonly hostNames: HostNames;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
@@ -48,13 +52,19 @@ export function containersOf(
   parts: EnginePortsParts,
   { querySide, publishedOf = () => undefined }: Pick<ContainerSideParts, "querySide" | "publishedOf">,
 ): Containers {
-  const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
+  const { builds, hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
     get facts() {
       const { containers } = parts.directory;
-      return hostNames.isOn ? new Map([...containers, [HOST_ID, HOST_FACT]]) : containers;
+      if (!hostNames.isOn && !builds.isOn) return containers;
+      const host = hostNames.isOn ? ([[HOST_ID, HOST_FACT]] as const) : [];
+      const steps = builds.isOn ? ([[BUILDS_ID, builds.fact]] as const) : [];
+      return new Map([...containers, ...host, ...steps]);
     },
-    decisionOf: (id) => (id === HOST_ID ? hostNames.decision : roster.decisionOf(id)),
+    decisionOf: (id) => {
+      if (id === BUILDS_ID) return builds.isOn ? BUILDS_DECISION : undefined;
+      return id === HOST_ID ? hostNames.decision : roster.decisionOf(id);
+    },
     attachmentOf: (id) => reconciler.attachmentOf(id),
     clients: querySide.clients,
     viewOf: (fact) => (fact === HOST_FACT ? hostNames.view : roster.viewOf(fact)),

@@ -10,6 +10,7 @@ import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
+import type { BuildSteps } from "../../container/builds/build-steps.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { Guests } from "../../container/guest/guests.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
@@ -45,6 +46,7 @@ import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { openHostNames, openHostUpstreams } from "./engine-host.ts";
 import { openListenerOf } from "./engine-listener.ts";
+import { openBuilds } from "./engine-builds.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
@@ -74,6 +76,7 @@ export class EngineSide implements ContainerSide {
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
   readonly egress: Egress;
+  readonly builds: BuildSteps;
   readonly policed: PolicedContainers;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
@@ -127,6 +130,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setHost(this.hostUpstreams.servers);
     this.hostNames = openHostNames(this, parts, link);
     this.listener = openListenerOf(this, parts, link);
+    this.builds = openBuilds(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -155,7 +159,8 @@ export class EngineSide implements ContainerSide {
 
   get listenerReport(): ListenerReport | null {
     const { report } = this.listener;
-    return report.state === "off" ? null : report;
+    const builds = this.builds.report;
+    return report.state === "off" ? null : { ...report, ...(builds !== undefined && { builds }) };
   }
 
   get lastActivityMs(): number {
@@ -174,7 +179,7 @@ export class EngineSide implements ContainerSide {
       this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
-      this.nodes.setPolicy(settings.kind, settings.labels);
+      this.nodes.configure(settings);
       this.searches.configure(settings);
       if (settings.egress && !this.egress.isOn) this.#parts.platform.kernelAnswers?.forgetAll();
       void this.egress.setOn(settings.egress);
@@ -187,6 +192,7 @@ export class EngineSide implements ContainerSide {
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
       this.listener.configure(settings.hasListener);
+      this.builds.configure(settings.builds);
       this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
@@ -247,6 +253,7 @@ export class EngineSide implements ContainerSide {
       this.files,
       this.bridges,
       this.egress,
+      this.builds,
       this.policed,
       this.links,
       this.#clusterDns,
@@ -311,8 +318,7 @@ export class EngineSide implements ContainerSide {
         onChange: (id) => this.reconciler.updateCapture(id),
         onEvent: eventLogger(log),
       },
-      settings.kind,
-      settings.labels,
+      settings,
     );
   }
 

@@ -78,7 +78,7 @@ test("the default bridge is served where the setting says so, at the servers of 
   assert.match(under("off", captured("10.0.0.1")), /^default-network-only: .*default-bridge: names/);
   assert.match(
     under("node", captured("10.0.0.1")),
-    /^default-network-only: it is a KIND node on no user-defined network/,
+    /^default-network-only: it is a KIND node, or nested, on no user-defined network/,
   );
 });
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { nodeWarnings } from "../../../../src/container/kind/node-warnings.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
 
-const OWN = { ownAddresses: ["172.20.0.2"], swarmNetworks: [], reason: undefined };
+const OWN = { ownAddresses: ["172.20.0.2"], swarmNetworks: [], reason: undefined, isNested: false };
 
 test("a node that is served as it is set up gets no warning", () => {
   assert.deepEqual(nodeWarnings(aContainer(), OWN), []);

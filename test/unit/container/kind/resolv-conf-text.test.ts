@@ -292,3 +292,12 @@ for (const [isDockers, what, text] of [
   test(`${isDockers ? "Docker's" : "not Docker's"} text: ${what}`, () =>
     assert.equal(isAsDockerWrote(text), isDockers));
 }
+for (const [text, expected] of [
+  [DOCKER_20, "search lan\nnameserver 172.18.0.1\n"],
+  [DOCKER_28, DOCKER_28.replace("nameserver 127.0.0.11", "nameserver 172.18.0.1").replace(" ndots:0", "")],
+  ["nameserver 127.0.0.11\noptions\tndots:2 ndots timeout:1\r\n", "nameserver 172.18.0.1\noptions timeout:1\r\n"],
+  ["options xndots:1 edns0\nnameserver 127.0.0.11", "options xndots:1 edns0\nnameserver 172.18.0.1"],
+] as const)
+  test(`where an engine reads the file, the option ndots is left out, and no other: ${JSON.stringify(text.slice(0, 40))}`, () => {
+    assert.equal(rewriteResolvConf(text, { addresses: [GATEWAY], search: undefined, dropsNdots: true }), expected);
+  });

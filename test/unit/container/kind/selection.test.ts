@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ignoredNodeLabel, isNode } from "../../../../src/container/kind/selection.ts";
+import { ignoredNodeLabel, isNode, isSelected } from "../../../../src/container/kind/selection.ts";
 import type { NodeFilter } from "../../../../src/base/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
@@ -76,3 +76,12 @@ for (const [labels, filters, isNodeByDefault, warned] of [
     assert.equal(ignoredNodeLabel(fact, filters, trusted), undefined);
   });
 }
+
+test("what is chosen as nested is chosen by its filter alone", () => {
+  const filters = [{ kind: "name", pattern: "dind*" }] as const;
+  const named = (name: string, labels: Readonly<Record<string, string>> = {}): boolean =>
+    isSelected(aContainer({ name, labels }), filters);
+  assert.deepEqual([named("dind-1"), named("other")], [true, false]);
+  assert.equal(named("dind", { "io.dns11.kind": "false" }), true);
+  assert.equal(named("other", { "io.dns11.kind": "true" }), false);
+});

@@ -34,6 +34,7 @@ function sharing(): Rig {
     tcp: tcpParts(),
     clientOf: (id) => (opened.get(id)?.isClosed === false ? opened.get(id) : undefined),
     viewOf: (id) => (answered.has(id) ? clientOnOneNetwork().view : undefined),
+    isLasting: (id) => id === "builds" && answered.has(id),
     openClient: (id) => {
       const client = clientOnOneNetwork();
       opened.set(id, client);
@@ -111,4 +112,22 @@ test("what comes by nobody's link with the address of a known container is dropp
   );
   await quiet();
   assert.equal(rig.opened.get("web")?.counters.queries, LIMITS.listenerWaiting);
+});
+
+test("what stands for several that come and go has one client, until it gets no answers any more", async () => {
+  await using rig = sharing();
+  rig.endpoint.update("builds");
+  assert.equal(rig.opened.size, 0);
+  rig.answered.add("builds");
+  rig.endpoint.update("builds");
+  const client = rig.opened.get("builds");
+  for (const [id, askers] of [new Map([[LOOPBACK, "builds"]]), NOBODY, new Map([[LOOPBACK, "builds"]])].entries()) {
+    rig.endpoint.setAskers(askers);
+    rig.client.send(aQuery({ id: 50 + id }), rig.port);
+    await quiet();
+  }
+  assert.deepEqual([client?.isClosed, client?.counters.queries], [false, 2], "nobody's query was dropped");
+  rig.answered.delete("builds");
+  rig.endpoint.update("builds");
+  assert.equal(client?.isClosed, true);
 });
