@@ -20,6 +20,8 @@ const STDERR = 2;
 const CHANNEL = 3;
 const LISTENER = 4;
 const CAP_NET_ADMIN = 1n << 12n;
+/** To see the namespaces of a process that wants to take over. It can trace none: that call is denied. */
+const CAP_SYS_PTRACE = 1n << 19n;
 /** Stop signals go to whole process groups; the keeper exits after the main process. */
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
@@ -28,9 +30,7 @@ dropPrivileges();
 const main = new PeerProcess(new Channel(CHANNEL));
 const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onEvent: log });
 await keeper.run();
-// Nothing connects any more, and nothing should wait for the end of our log. A new descriptor gets the lowest free
-// number, which is that of the one closed last.
-closeSync(LISTENER);
+// Nothing should wait for the end of our log. A new descriptor gets the lowest free number, which is that of the one closed last.
 closeSync(STDERR);
 openSync("/dev/null", "w");
 // Released descriptors are closed once that no longer blocks.
@@ -44,7 +44,8 @@ function dropPrivileges(): void {
   try {
     if (!denyCalls(DENIED_TO_KEEPER))
       log({ architecture: process.arch }, "system call filter is not supported on this architecture");
-    setCapabilities(CAP_NET_ADMIN, CAP_NET_ADMIN, 0n);
+    const kept = CAP_NET_ADMIN | CAP_SYS_PTRACE;
+    setCapabilities(kept, kept, 0n);
   } catch (error) {
     log({ reason: reasonOf(error) }, "keeper cannot drop its privileges");
   }

@@ -75,6 +75,9 @@ export interface ContainerSideParts {
   readonly hold: Keep | undefined;
   /** What the previous process left for a namespace. */
   readonly inherit: (id: string) => HeldNamespace | undefined;
+  /** Has the keeper refuse a namespace from now on, or one that the previous process left. */
+  readonly refuse?: (namespace: HeldNamespace) => Promise<boolean>;
+  readonly refuseOn?: (id: string) => void;
   /** Nothing is attached before this resolves. */
   readonly startAfter: Promise<void>;
   /** Changes to undo in KIND nodes. */

@@ -159,12 +159,15 @@ export class Service {
     }
   }
 
-  /** The process to take over from, with --replace and where one serves. */
+  /** What to take over from: a process that serves, with --replace, or a keeper that refuses queries alone. */
   async #predecessor(keeper: RunKeeper, folder: string): Promise<Predecessor | undefined> {
-    if (!this.#reloads.settings.isReplacing) return undefined;
-    const predecessor = await keeper.findPredecessor(folder);
+    const { isReplacing } = this.#reloads.settings;
+    const predecessor = await keeper.findPredecessor(folder, isReplacing);
     if (predecessor === undefined || predecessor.isSameVersion) return predecessor;
     await endPredecessor(predecessor, this.#log);
+    // A process that ends leaves its keeper where policies are enforced.
+    const left = await keeper.findPredecessor(folder, false);
+    if (left !== undefined) await endPredecessor(left, this.#log);
     return undefined;
   }
 

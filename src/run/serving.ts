@@ -74,7 +74,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   );
   const cluster = new ClusterLink(settings.cluster, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
   const journal = new Journal(folder);
-  const { hold, inherit } = keeper;
+  const { hold, inherit, refuse, refuseOn } = keeper;
   const sideParts = {
     settings,
     log,
@@ -89,6 +89,8 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     quarantines,
     hold,
     inherit,
+    refuse,
+    refuseOn,
     startAfter,
   };
   const containerSide = target.compose(sideParts);

@@ -22,9 +22,18 @@ export interface HeldNamespace {
   readonly isOwned: boolean;
   /** A process of the namespace holds the lock of the tables, as far as is known: it is handed back last. */
   readonly isLocked: boolean;
+  /** What becomes of it when no process serves it. */
+  readonly alone: WhenAlone;
   /** Without these a program at lo ends, to which the rules lead queries: it must outlive the tables. */
   readonly programs: readonly number[];
 }
+
+/**
+ * It is handed back to Docker's resolver; or, where a policy is enforced, the keeper keeps tables and sockets and refuses its
+ * queries: when the serving process has ended, or from now on.
+ */
+export const WHEN_ALONE = ["hand-back", "refuse", "refuse-now"] as const;
+export type WhenAlone = (typeof WHEN_ALONE)[number];
 
 export interface HeldTable {
   readonly family: "ip" | "ip6" | "bridge";

@@ -40,6 +40,10 @@ export interface AttachmentParts extends KernelTierParts {
   readonly isHostCaptured?: (() => boolean) | undefined;
   /** Hands copies of a namespace's descriptors to the keeper for as long as it is served. */
   readonly keep?: Keep | undefined;
+  /** Whether a policy is enforced for the container, so that Docker's resolver must not answer it. */
+  readonly isEnforced?: ((containerId: string) => boolean) | undefined;
+  /** Has the keeper refuse all queries of a namespace. Returns whether it does; the descriptors belong to whoever is called then. */
+  readonly refuse?: ((namespace: HeldNamespace) => Promise<boolean>) | undefined;
   /** What the old process held for this namespace; returned once. */
   readonly inherit?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
   /** Called when an endpoint starts and stops counting. */

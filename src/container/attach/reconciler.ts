@@ -9,6 +9,8 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import type { View } from "../../base/model/view.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
 import type { AttachMode } from "./attach-mode.ts";
@@ -39,6 +41,8 @@ interface ReconcilerEntry {
   /** Probes after foreign rules changed. */
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
+  /** It is not served, and Docker's resolver must not answer it. */
+  isRefused: boolean;
 }
 
 /** The result of a repair: rules re-created, attached again, or neither worked. */
@@ -52,6 +56,10 @@ interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onStat
   readonly isSuspect?: (containerId: string) => boolean;
   /** Runs `work` on a container's namespace and records which container it is, in case the process dies. */
   readonly runAttach?: (containerId: string, work: () => Promise<void>) => Promise<void>;
+  /** Nobody can refuse its queries, so that it goes back to Docker's resolver whatever its policy. */
+  readonly onLeft?: ((containerId: string) => void) | undefined;
+  /** What the old process held for this namespace is to be refused on. */
+  readonly refuseOn?: ((id: NamespaceId) => void) | undefined;
 }
 
 export class Reconciler {
@@ -99,6 +107,7 @@ export class Reconciler {
     const entry = this.#entries.get(containerId) ?? newEntry();
     this.#entries.set(containerId, entry);
     entry.desired = desired;
+    entry.isRefused = false;
     if (entry.attachment !== undefined && isStillFor(entry.attachment, desired)) {
       entry.attachment.setView(desired.view);
       // A change of the container is a reason to retry at once.
@@ -143,6 +152,27 @@ export class Reconciler {
     entry.attempts = 0;
     await this.#attaching(containerId, async () => await attachment.endOf(attachment.open(), "late"));
     return (await verifyAndWait(attachment)) ? "reattached" : "failed";
+  }
+
+  /** Policies may have changed. */
+  renewPolicies(): void {
+    for (const [, attachment] of this.attachments()) attachment.renewPolicy();
+  }
+
+  /** It is not to be served, nor to be left to Docker's resolver. */
+  refuse(claim: NamespaceClaim): void {
+    const { refuseOn, prove } = this.#parts;
+    const entry = this.#entries.get(claim.containerId);
+    if (entry !== undefined) entry.isRefused = true;
+    this.clearDesired(claim.containerId);
+    if (entry !== undefined || refuseOn === undefined) return;
+    try {
+      const { fd, id } = prove(claim);
+      closeQuietly(fd);
+      refuseOn(id);
+    } catch {
+      // Whatever was held belongs to a container that has ended.
+    }
   }
 
   clearDesired(containerId: string): void {
@@ -197,7 +227,7 @@ export class Reconciler {
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
     for (const each of this.#entries.values()) [each.timer, each.changeTimer].forEach((timer) => clearTimeout(timer));
     this.#entries.clear();
-    for (const attachment of attachments) this.#detachLater(attachment);
+    for (const attachment of attachments) this.#detachLater(attachment, true);
     const detaching = [...this.#detaching];
     await Promise.all(detaching.map(async ([attachment, done]) => await attachment.endOf(done, "late")));
   }
@@ -249,7 +279,7 @@ export class Reconciler {
       entry.attachment = undefined;
       entry.attempts = 0;
       clearTimeout(entry.timer);
-      this.#detachLater(current);
+      this.#detachLater(current, entry.isRefused);
     }
     if (desired === undefined) {
       this.#entries.delete(containerId);
@@ -349,8 +379,9 @@ export class Reconciler {
     }
   }
 
-  #detachLater(attachment: Attachment): void {
-    const done = this.#detach(attachment).finally(() => this.#detaching.delete(attachment));
+  /** `isRefused`: if a policy is enforced there, queries are refused from then on. */
+  #detachLater(attachment: Attachment, isRefused = false): void {
+    const done = this.#detach(attachment, isRefused).finally(() => this.#detaching.delete(attachment));
     this.#detaching.set(attachment, done);
   }
 
@@ -361,8 +392,10 @@ export class Reconciler {
   }
 
   /** Does not throw. */
-  async #detach(attachment: Attachment): Promise<void> {
+  async #detach(attachment: Attachment, isRefused: boolean): Promise<void> {
     try {
+      if (isRefused && (await attachment.leave())) return;
+      if (isRefused && attachment.isOpen) this.#parts.onLeft?.(attachment.claim.containerId);
       // With iptables-legacy, detaching a hundred namespaces in one go would block all answers for seconds.
       await ownRound();
       await attachment.drain();
@@ -391,6 +424,7 @@ function newEntry(): ReconcilerEntry {
     timer: undefined,
     changeTimer: undefined,
     lastProbeMs: -Infinity,
+    isRefused: false,
   };
 }
 

@@ -159,6 +159,11 @@ export class PolicyBook {
     return this.assignmentOf(ownerId).policies.some(({ policy }) => policy.mode === "enforce");
   }
 
+  /** The same for a namespace that is served, which costs nothing. */
+  isEnforcedIn(ownerId: string): boolean {
+    return this.policyOf(ownerId)?.policies.some(({ mode }) => mode === "enforce") === true;
+  }
+
   /** The policies of a namespace that is served. */
   policyOf(ownerId: string): NamespacePolicy | undefined {
     return this.#namespaces.get(ownerId)?.policy;

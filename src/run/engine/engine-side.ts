@@ -268,7 +268,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { platform, hold, inherit, startAfter, querySide, quarantines, counts } = this.#parts;
+    const { platform, hold, inherit, refuse, refuseOn, startAfter, querySide, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -284,6 +284,10 @@ export class EngineSide implements ContainerSide {
         openEndpointFor: querySide.openEndpointFor,
         keep: hold,
         inherit,
+        refuse,
+        refuseOn,
+        isEnforced: (id) => querySide.policies.isEnforcedIn(id),
+        onLeft: (id) => querySide.policies.isEnforcedIn(id) && this.#log.onLeft(this.#nameOf(id)),
         startAfter,
         isSuspect: quarantines.isSuspect,
         runAttach: async (id, work) => await quarantines.recorder.attaching(id, work),

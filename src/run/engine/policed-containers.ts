@@ -10,6 +10,7 @@ import type { ReportEvent } from "../../base/model/event.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
+import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -36,6 +37,8 @@ interface PolicedContainersParts {
   /** All networks of the engine, also those without containers. */
   readonly listNetworks: () => Promise<readonly NetworkFact[]>;
   readonly onEvent: ReportEvent;
+  /** Policies or containers have changed. */
+  readonly onPolicies: () => void;
 }
 
 /** How long another process may have the tables: as long as it takes to learn all containers, and to drain. */
@@ -63,7 +66,10 @@ export class PolicedContainers {
       policyOf: (id) => book.policyOf(id),
       onState: (id, state) => this.#onState(id, state),
     });
-    book.onRefreshed = () => this.#refresh();
+    book.onRefreshed = () => {
+      this.#refresh();
+      parts.onPolicies();
+    };
     book.onAssigned = (policy) => {
       this.#assignments.set(policy.containerId, book.assignmentOf(policy.containerId));
       this.enforcement.assigned(policy);
@@ -256,6 +262,7 @@ function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
 /** The parts of an EngineSide; the directory is the current one. */
 interface Side {
   readonly directory: Directory;
+  readonly reconciler: Reconciler;
   readonly links: ContainerLinks;
 }
 
@@ -271,5 +278,6 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
     networkOf: (id) => side.directory.network(id),
     listNetworks: async () => (await engine.networks()).map(networkFact),
     onEvent: eventLogger(log),
+    onPolicies: () => side.reconciler.renewPolicies(),
   });
 }
