@@ -107,6 +107,11 @@ export class RunKeeper {
     return this.#link?.report ?? NONE;
   }
 
+  /** Whether the keeper would go on without this process. */
+  get canRefuse(): boolean {
+    return this.report.state === "watching" && process.pid !== FIRST_PROCESS;
+  }
+
   start(): void {
     this.#link?.start();
   }

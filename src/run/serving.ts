@@ -95,6 +95,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   };
   const containerSide = target.compose(sideParts);
   querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
+  querySide.policies.isKept = () => keeper.canRefuse;
   querySide.policies.subjects = policySubjects(() => containerSide.containers.facts);
   const names = new ContainerNames(() => containerSide.containers.facts.values());
   querySide.failures.setContainerNames((labels, length) => names.has(labels, length));

@@ -39,7 +39,7 @@ let asked = 0;
 
 before(async () => {
   writeFileSync(file, ENFORCED);
-  engine = await startEngine();
+  engine = await startEngine({ liveRestore: true });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "agents");
   await createNetwork(engine, "open");
@@ -81,11 +81,9 @@ async function withNoLeak(act: () => Promise<void>): Promise<Record<string, numb
   const leaked = (await upstream.queries()).filter(({ name }) => name.endsWith(zone));
   assert.deepEqual(leaked, [], `${leaked.length} of ${ends.length}`);
   const outcomes = outcomesOf(ends);
-  assert.deepEqual(
-    Object.keys(outcomes).filter((each) => each !== "NXDOMAIN" && each !== "SERVFAIL"),
-    [],
-    JSON.stringify(outcomes),
-  );
+  // What a process had read when it was killed is lost.
+  const others = Object.keys(outcomes).filter((each) => !["NXDOMAIN", "SERVFAIL", "timeout"].includes(each));
+  assert.deepEqual(others, [], JSON.stringify(outcomes));
   return outcomes;
 }
 
@@ -207,7 +205,8 @@ test("where the settings enforce nothing any more, everything is handed back", a
   await assertRefusing();
   writeFileSync(file, WITHOUT);
   await restart();
-  assert.equal((await dig(agent, "b.evil.test")).status, "NOERROR");
+  await dig(agent, "open.evil.test");
+  assert.ok((await upstream.queriesFor("open.evil.test")).length > 0, "it is forwarded");
   instance.kill("SIGKILL");
   await waitFor("Docker's answer", async () =>
     (await dig(agent, "+time=1", "+tries=1", "agent")).answer[0]?.ttl === DOCKERS_TTL ? true : undefined,

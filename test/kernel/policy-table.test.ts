@@ -220,7 +220,8 @@ test("a network is closed before its containers are known, and what dns11 answer
   await using _ = network;
   await network.serve(network.machine, [53, 443]);
   using table = await network.table({ resolvers: [bytes("198.51.100.1")] });
-  await table.setNetworks([block("10.77.0.0", 24), block("fd77::", 64)]);
+  const blocks = [block("10.77.0.0", 24), block("fd77::", 64)];
+  await table.setNetworks([{ name: "closed", bridge: undefined, blocks }]);
   for (const address of [OUTSIDE.other, OUTSIDE.other6, GATEWAY[4]])
     assert.equal(await network.connect(other, address, 443), "refused", address);
   await markQueries(network);

@@ -51,6 +51,8 @@ export interface Held {
   readonly isClosedAtBirth: boolean;
   /** What Docker's own resolver forwards for it leaves from the container, where its packets are judged. */
   readonly isDockerHeld: boolean;
+  /** Why its networks are not closed before Docker starts, as a clause; undefined if they are. */
+  readonly bootProblem: string | undefined;
   /** Addresses that are open now, each with a port or with all. */
   readonly open: number;
   /** Where packets of the last day were refused. */
@@ -91,6 +93,8 @@ export class PolicyBook {
   onAssigned: ((policy: NamespacePolicy) => void) | undefined;
   /** How the kernel holds the connections of a namespace; undefined if it does not. */
   heldOf: (ownerId: string) => Held | undefined = () => undefined;
+  /** Whether the keeper refuses queries when dns11 has ended. */
+  isKept: () => boolean = () => false;
   /** Policies or containers have changed. */
   onRefreshed: (() => void) | undefined;
   readonly log = new RefusalLog();

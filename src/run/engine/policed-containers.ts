@@ -19,7 +19,9 @@ import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
 import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
-import { type AddressBlock, readAddressBlock } from "../../policy/model/address-block.ts";
+import { BootClosing } from "../../policy/boot/boot-closing.ts";
+import { type AddressBlock, blockText, readAddressBlock } from "../../policy/model/address-block.ts";
+import type { ClosedNetwork } from "../../policy/model/closed-network.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import type { AnswerGate } from "../../query/gate/answer-gate.ts";
 import type { ContainerSideParts } from "../container-side.ts";
@@ -34,6 +36,8 @@ interface PolicedContainersParts {
   readonly gate: AnswerGate;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** Keeps what is closed for the next boot. */
+  readonly boot: BootClosing;
   /** All networks of the engine, also those without containers. */
   readonly listNetworks: () => Promise<readonly NetworkFact[]>;
   readonly onEvent: ReportEvent;
@@ -45,7 +49,7 @@ interface PolicedContainersParts {
 const OWNED_MS_MAX = 60_000;
 const OWNED_POLL_MS = 10;
 /** Where dns11 answers outside of containers' namespaces. */
-const RESOLVERS = Object.values(LISTENER_ADDRESSES).flatMap((address) => addressBytes(address) ?? []);
+export const RESOLVERS = Object.values(LISTENER_ADDRESSES).flatMap((address) => addressBytes(address) ?? []);
 
 export class PolicedContainers {
   readonly #parts: PolicedContainersParts;
@@ -53,8 +57,8 @@ export class PolicedContainers {
   readonly #assignments = new Map<string, Assignment>();
   #table: Promise<PolicyTable> | undefined;
   #isClosed = false;
-  /** The networks that are closed from the beginning: their names, and their blocks as text. */
-  #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "[]" };
+  /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
+  #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
   #closing: Promise<void> = Promise.resolve();
 
   constructor(parts: PolicedContainersParts) {
@@ -88,6 +92,7 @@ export class PolicedContainers {
   async synced(): Promise<void> {
     this.#refresh();
     if (!this.isOn) {
+      this.#keepForBoot([]);
       const { memory } = this.#parts.platform;
       if (await PolicyTable.removeLeft({ memory, within: this.#within }))
         this.#parts.onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
@@ -158,15 +163,24 @@ export class PolicedContainers {
       await before;
       try {
         const names = new Set(this.#networkNames());
-        const networks = names.size === 0 ? [] : await this.#parts.listNetworks();
-        const blocks = networks.filter(({ name }) => names.has(name)).flatMap(blocksOf);
-        const text = JSON.stringify(blocks.map(({ bytes, prefix }) => [[...bytes], prefix]));
-        if (text !== this.#closed.text) await (await this.#openedTable()).setNetworks(blocks);
+        const listed = names.size === 0 ? [] : await this.#parts.listNetworks();
+        const networks = listed.filter(({ name }) => names.has(name)).map(closedNetwork);
+        const text = JSON.stringify(networks.map(({ bridge, blocks }) => [bridge, blocks.map(blockText)]));
+        if (text !== this.#closed.text) {
+          await (await this.#openedTable()).setNetworks(networks);
+          this.#keepForBoot(networks);
+        }
         this.#closed = { names, text };
       } catch (error) {
         this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
       }
     })();
+  }
+
+  #keepForBoot(networks: readonly ClosedNetwork[]): void {
+    const reason = this.#parts.boot.keep(networks);
+    if (reason !== undefined)
+      this.#parts.onEvent({ reason }, "cannot keep which networks are to be closed at boot", "warn");
   }
 
   *#networkNames(): Generator<string> {
@@ -211,6 +225,7 @@ export class PolicedContainers {
           .get(id)
           ?.endpoints.every(({ networkName }) => this.#closed.names.has(networkName)) === true,
       isDockerHeld: asksFromContainer(facts().get(id)),
+      bootProblem: this.#parts.boot.problem,
       open: this.enforcement.openCount(id),
       refused: () => this.enforcement.refused(id),
     };
@@ -255,6 +270,10 @@ function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): 
   };
 }
 
+function closedNetwork(network: NetworkFact): ClosedNetwork {
+  return { name: network.name, bridge: network.bridge, blocks: blocksOf(network) };
+}
+
 function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
   return (network?.addressBlocks ?? []).flatMap((text) => readAddressBlock(text) ?? []);
 }
@@ -271,6 +290,8 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
   return new PolicedContainers({
     platform,
     host,
+    // systemd's, with StateDirectory=: it outlives a boot.
+    boot: new BootClosing({ folder: process.env["STATE_DIRECTORY"] }),
     links: side.links,
     book: querySide.policies,
     gate: querySide.gate,
