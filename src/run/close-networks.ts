@@ -3,10 +3,10 @@
  * the tables, as it adopts those of a process that was killed.
  */
 import { codeOf } from "../base/lib/fault.ts";
+import { LISTENER_ADDRESS_BYTES } from "../base/model/listener-addresses.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { readClosedNetworks } from "../policy/boot/closed-networks-file.ts";
 import { PolicyTable } from "../policy/table/policy-table.ts";
-import { RESOLVERS } from "./engine/policed-containers.ts";
 
 /** Returns what it did, one line each. Throws a Fault if what was kept cannot be used, or the kernel refuses. */
 export async function closeNetworks(folder: string): Promise<string[]> {
@@ -16,7 +16,7 @@ export async function closeNetworks(folder: string): Promise<string[]> {
   // They may be newer than the file, and must not become less.
   if (PolicyTable.exists(parts)) return ["the tables of policies are there already"];
   try {
-    const table = await PolicyTable.open({ ...parts, resolvers: RESOLVERS, networks });
+    const table = await PolicyTable.open({ ...parts, resolvers: LISTENER_ADDRESS_BYTES, networks });
     table[Symbol.dispose]();
   } catch (error) {
     if (codeOf(error) === "POLICY_OWNED") return ["dns11 runs, and has the tables of policies"];

@@ -90,6 +90,7 @@ async function boot(beforeDocker: () => Promise<void>): Promise<void> {
   await waitFor("its queries", async () =>
     (await engine.docker("logs", "--since", since, "agent").catch(() => "")).includes("asked") ? true : undefined,
   );
+  await agent.inspect();
 }
 
 async function close(): Promise<{ code: number | string | null; output: string }> {

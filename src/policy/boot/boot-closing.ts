@@ -9,7 +9,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import type { ClosedNetwork } from "../model/closed-network.ts";
 import { writeClosedNetworks } from "./closed-networks-file.ts";
 
-export const BOOT_UNIT = "dns11-boot.service";
+const BOOT_UNIT = "dns11-boot.service";
 const WANTED_BY = "docker.service.wants";
 /** Where systemd looks for what a unit wants. */
 const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];

@@ -80,14 +80,14 @@ function networkIn(value: unknown): ClosedNetwork {
   const { name, bridge, blocks } = value;
   if (typeof name !== "string" || !Array.isArray(blocks)) throw new Error("a network has no name, or no blocks");
   const isBridge = bridge === undefined || (typeof bridge === "string" && BRIDGE_NAME.test(bridge));
-  if (!isBridge) throw new Error(`"${String(bridge)}" is no bridge`);
+  if (!isBridge) throw new Error(`${JSON.stringify(bridge)} is no bridge`);
   if (blocks.length > LIMITS.closedNetworkBlocks) throw new Error(`network "${name}" has too many blocks`);
   return { name, bridge, blocks: (blocks as unknown[]).map(blockIn) };
 }
 
 function blockIn(text: unknown): AddressBlock {
   const block = typeof text === "string" ? readAddressBlock(text) : undefined;
-  if (block === undefined) throw new Error(`"${String(text)}" is no block of addresses`);
+  if (block === undefined) throw new Error(`${JSON.stringify(text)} is no block of addresses`);
   const isLoopback = block.bytes.length === 4 && block.bytes[0] === LOOPBACK_FIRST_OCTET;
   if (block.prefix < PREFIX_MIN || isLoopback) throw new Error(`${blockText(block)} is no network of containers`);
   return block;

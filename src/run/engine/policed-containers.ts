@@ -8,7 +8,7 @@ import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
+import { LISTENER_ADDRESS_BYTES } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
@@ -48,8 +48,6 @@ interface PolicedContainersParts {
 /** How long another process may have the tables: as long as it takes to learn all containers, and to drain. */
 const OWNED_MS_MAX = 60_000;
 const OWNED_POLL_MS = 10;
-/** Where dns11 answers outside of containers' namespaces. */
-export const RESOLVERS = Object.values(LISTENER_ADDRESSES).flatMap((address) => addressBytes(address) ?? []);
 
 export class PolicedContainers {
   readonly #parts: PolicedContainersParts;
@@ -137,7 +135,7 @@ export class PolicedContainers {
     const deadlineMs = performance.now() + OWNED_MS_MAX;
     for (;;) {
       try {
-        return await PolicyTable.open({ memory, within: this.#within, resolvers: RESOLVERS });
+        return await PolicyTable.open({ memory, within: this.#within, resolvers: LISTENER_ADDRESS_BYTES });
       } catch (error) {
         if (codeOf(error) !== "POLICY_OWNED" || performance.now() > deadlineMs || this.#isClosed) throw error;
       }
