@@ -236,6 +236,25 @@ test("a network is closed before its containers are known, and what dns11 answer
   assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
 });
 
+test("from the bridge of a closed network nothing passes, whatever its source, before its link is known", async () => {
+  const { network, policed: born, other } = await policedPair();
+  await using _ = network;
+  await other.netns.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1"]);
+  await warmUp(network);
+  const sender = await network.packets(born.netns, "eth0");
+  const meter = await network.packets(network.outside, "out0");
+  const frames = framesOutside(partsOf(network, born, other));
+  await allArrive(sender, meter, frames);
+  // As at boot: the tables come with what is closed.
+  const networks = [{ name: "closed", bridge: "br0", blocks: [] }];
+  using table = await network.table({ networks });
+  await table.apply(network.policed(other), [network.linkOf(other)]);
+  await table.open(other.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
+  await network.machine.enter("conntrack", ["-F"]);
+  const fence = async (): Promise<void> => assert.equal(await network.connect(other, OUTSIDE.allowed, 443), "open");
+  await noneArrives(sender, meter, frames, fence);
+});
+
 test("connections that are open stay when their address is closed", async () => {
   const { network, policed } = await policedPair();
   await using _ = network;
