@@ -88,7 +88,10 @@ export class KeeperLink {
         stdio: ["ignore", "ignore", "inherit", theirs, listener],
         // Keeps signals of the terminal away from it.
         detached: true,
-        env: { [POOL_VARIABLE]: String(KEEPER_LIMITS.poolThreads) },
+        env: {
+          [POOL_VARIABLE]: String(KEEPER_LIMITS.poolThreads),
+          JOURNAL_STREAM: process.env["JOURNAL_STREAM"],
+        },
       });
       const child = this.#child;
       child.unref();

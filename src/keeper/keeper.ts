@@ -45,6 +45,8 @@ interface KeeperParts {
   readonly listener: number;
   readonly memory: NetlinkMemory;
   readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
+  /** It goes on without a main process, after the last event of that. */
+  readonly onAlone: () => void;
 }
 
 export class Keeper {
@@ -311,6 +313,7 @@ export class Keeper {
     const about = { reason, main: this.#main.pid, namespaces, tookMs, ...(waiting > 0 && { waiting }) };
     if (namespaces + waiting > 0)
       this.#parts.onEvent(about, "removed the main process's rules, Docker's resolver answers");
+    if (this.#isAlone) this.#parts.onAlone();
     await done;
   }
 }

@@ -9,9 +9,8 @@ import { DeferredClose, closeDescriptors, removeTables } from "../keeper/held-de
 import { KeeperLink, type KeeperLinkParts } from "../keeper/keeper-link.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
 import { closeQuietly, namespaceOfSocket } from "../kernel/libc.ts";
-import type { HeldNamespace, Hold, Keep } from "../base/model/held-namespace.ts";
+import type { HeldNamespace, Hold, Keep, Refusing } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
-import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Platform } from "./platform.ts";
 
 type KeeperPlatform = Pick<Platform, "runner" | "memory">;
@@ -29,6 +28,7 @@ const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0
 
 export class RunKeeper {
   readonly #link: KeeperLink | undefined;
+  readonly #platform: KeeperPlatform;
   #inherited = new Map<string, HeldNamespace>();
   /** What the keeper refuses while this process runs, by namespace: until it is attached, or for good. */
   readonly #refused = new Map<string, Refused>();
@@ -41,12 +41,13 @@ export class RunKeeper {
 
   constructor(
     { keeper }: RunSettings,
-    { backend }: RuleBackendChoice,
+    platform: Pick<Platform, "runner" | "memory" | "ruleBackend">,
     folder: string,
     events: Omit<KeeperLinkParts, "socketPath">,
   ) {
+    this.#platform = platform;
     // iptables-legacy has no socket that can remove rules: that takes programs inside the namespace.
-    if (keeper === "off" || backend === "iptables-legacy") return;
+    if (keeper === "off" || platform.ruleBackend.backend === "iptables-legacy") return;
     this.#link = new KeeperLink({ socketPath: join(folder, KEEPER_SOCKET), ...events });
   }
 
@@ -69,8 +70,20 @@ export class RunKeeper {
     return found ?? this.#resume(id);
   };
 
-  /** Has the keeper refuse all queries of a namespace from now on. Returns whether it does; the descriptors are ours. */
-  readonly refuse = async (held: HeldNamespace): Promise<boolean> => {
+  readonly refusing: Refusing = {
+    begin: async (held) => {
+      this.#refusedOn.add(held.id);
+      return await this.#refuse(held);
+    },
+    goOn: (id) => void this.#refusedOn.add(id),
+    end: (id) => {
+      this.#refusedOn.delete(id);
+      this.#handBack(id);
+    },
+  };
+
+  /** Returns whether the keeper refuses all its queries from now on. The descriptors are ours. */
+  async #refuse(held: HeldNamespace): Promise<boolean> {
     const link = this.#link;
     if (link === undefined || process.pid === FIRST_PROCESS) {
       closeDescriptors(held);
@@ -84,12 +97,7 @@ export class RunKeeper {
     hold.release();
     closeDescriptors(held);
     return false;
-  };
-
-  /** What was held for a namespace is refused on, although its container is not attached. */
-  readonly refuseOn = (id: string): void => {
-    this.#refusedOn.add(id);
-  };
+  }
 
   /** The keeper holds it as it is until it is attached, but lets this process read. */
   #resume(id: string): HeldNamespace | undefined {
@@ -141,10 +149,10 @@ export class RunKeeper {
   }
 
   /** What is to be served at once is served now; hands the remaining namespaces back, but not to refuse them is for `settled`. */
-  finishTakeover(platform: KeeperPlatform): void {
+  finishTakeover(): void {
     for (const namespace of this.#inherited.values()) {
-      if (namespace.alone === "hand-back" || this.#link === undefined) void handBack(namespace, platform);
-      else void this.refuse(namespace);
+      if (namespace.alone === "hand-back" || this.#link === undefined) void handBack(namespace, this.#platform);
+      else void this.#refuse(namespace);
     }
     this.#inherited.clear();
     this.#link?.confirmTakeover();
@@ -153,15 +161,18 @@ export class RunKeeper {
   }
 
   /** All containers are known, and attached where they are to be: hands back what nobody has claimed. */
-  settled(platform: KeeperPlatform): void {
-    for (const [id, { held, hold }] of this.#refused) {
-      if (this.#refusedOn.has(id)) continue;
-      this.#refused.delete(id);
-      // The keeper must not refuse what is about to go.
-      hold.release();
-      this.#link?.flush();
-      void handBack(held, platform);
-    }
+  settled(): void {
+    for (const id of this.#refused.keys()) if (!this.#refusedOn.has(id)) this.#handBack(id);
+  }
+
+  #handBack(id: string): void {
+    const found = this.#refused.get(id);
+    if (found === undefined) return;
+    this.#refused.delete(id);
+    // The keeper must not refuse what is about to go.
+    found.hold.release();
+    this.#link?.flush();
+    void handBack(found.held, this.#platform);
   }
 
   yield(): void {

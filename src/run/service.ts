@@ -124,7 +124,7 @@ export class Service {
       onKeeperLost: () => handover.cancelled(),
       onHandoverCompleted: (successor: number) => handover.completed(successor),
     };
-    const keeper = new RunKeeper(settings, platform.ruleBackend, folder, keeperEvents);
+    const keeper = new RunKeeper(settings, platform, folder, keeperEvents);
     const attachGate = gate();
     const log = this.#log;
     const composeParts = { settings, log, platform, folder, quarantines, keeper, startAfter: attachGate.passed };

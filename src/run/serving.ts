@@ -74,7 +74,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   );
   const cluster = new ClusterLink(settings.cluster, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
   const journal = new Journal(folder);
-  const { hold, inherit, refuse, refuseOn } = keeper;
+  const { hold, inherit, refusing } = keeper;
   const sideParts = {
     settings,
     log,
@@ -89,8 +89,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     quarantines,
     hold,
     inherit,
-    refuse,
-    refuseOn,
+    refusing,
     startAfter,
   };
   const containerSide = target.compose(sideParts);

@@ -52,8 +52,8 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(POLL_MS);
   keeper.flush();
   await platform.kernelAnswers?.takePlaces();
-  keeper.finishTakeover(platform);
-  void whenSettled(containerSide).then(() => keeper.settled(platform));
+  keeper.finishTakeover();
+  void whenSettled(containerSide).then(() => keeper.settled());
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 

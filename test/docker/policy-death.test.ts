@@ -2,7 +2,7 @@
 // main process. The meter is the log of the name server, never dns11's own word.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -196,6 +196,34 @@ test("cleanup refuses to open what the keeper refuses, and does it with --polici
   assert.equal(done.code, 0, done.output);
   assert.equal((await dig(agent, "agent")).answer[0]?.ttl, DOCKERS_TTL);
   await restart();
+  await assertServing();
+});
+
+test("a container that is quarantined is refused, until it is released or has ended", async () => {
+  const keeper = await untilKept();
+  await withNoLeak(async () => {
+    instance.kill("SIGKILL");
+    await instance.ended();
+    const [name = ""] = readdirSync(first.stateDir);
+    const until = { untilMs: Date.now() + 3_600_000, doing: "answering", times: 1 };
+    const history = { deaths: [], quarantines: { [agent.id]: until } };
+    writeFileSync(join(first.stateDir, name, "deaths.json"), JSON.stringify(history));
+    instance = await startDns11(engine, { args: ["--config", file], stateDir: first.stateDir });
+    await instance.waitFor("agent", "quarantined");
+    await assertRefusing();
+    assert.equal((await dig(free, "free")).answer[0]?.ttl, 5);
+    // Another process goes on with that, and so does the keeper without any.
+    instance = await replaceDns11(engine, instance, { args: ["--config", file] });
+    await assertRefusing();
+    instance.kill("SIGKILL");
+    await instance.ended();
+    await assertRefusing();
+    instance = await startDns11(engine, { args: ["--config", file], stateDir: first.stateDir });
+    await assertRefusing();
+    const place = ["-H", engine.host, "--state-dir", first.stateDir];
+    await dns11(["doctor", "agent", "--fix", ...place]);
+    assert.equal(await untilKept(), keeper);
+  });
   await assertServing();
 });
 

@@ -59,3 +59,13 @@ export interface Hold {
 
 /** Gives the keeper copies of the descriptors. It removes the rules if this process dies before it releases them. */
 export type Keep = (namespace: ServedNamespace) => Hold;
+
+/** Has the keeper refuse namespaces while this process runs. */
+export interface Refusing {
+  /** From now on. Returns whether it does; the descriptors belong to whoever is called then. */
+  begin(namespace: HeldNamespace): Promise<boolean>;
+  /** What the previous process left of a namespace is to be refused on. */
+  goOn(id: string): void;
+  /** It may go back to Docker's resolver. */
+  end(id: string): void;
+}

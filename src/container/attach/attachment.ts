@@ -275,7 +275,7 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined || this.#isDraining || !this.#hold.isRefusing) return false;
     this.#isDraining = true;
-    const isLeft = await leaveServing(serving, this.#hold, this.#parts.refuse);
+    const isLeft = await leaveServing(serving, this.#hold, this.#parts.refusing);
     if (isLeft) this.abandon();
     else this.#isDraining = false;
     return isLeft;

@@ -1,8 +1,12 @@
 /**
- * LeaveServing: the ways out of a namespace in which sockets and rules stay for another process.
+ * LeaveServing: the ways out of a namespace in which sockets and rules stay for another process, and which namespace that is.
  */
-import type { HeldNamespace } from "../../base/model/held-namespace.ts";
+import type { Refusing } from "../../base/model/held-namespace.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import type { NamespaceId } from "../namespace/namespace-runner.ts";
+import type { NamespaceClaim } from "../namespace/proof.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
+import type { AttachmentParts } from "./attachment-parts.ts";
 import type { KeeperHold } from "./keeper-hold.ts";
 import type { Serving } from "./serving.ts";
 import { untilQuiet } from "./until-quiet.ts";
@@ -19,12 +23,12 @@ export function pauseServing(serving: Serving): void {
 export async function leaveServing(
   serving: Serving,
   hold: KeeperHold,
-  refuse: ((namespace: HeldNamespace) => Promise<boolean>) | undefined,
+  refusing: Refusing | undefined,
 ): Promise<boolean> {
   pauseServing(serving);
   hold.renew();
   const copy = hold.copy();
-  if (copy === undefined || (await refuse?.(copy)) !== true) {
+  if (copy === undefined || (await refusing?.begin(copy)) !== true) {
     serving.endpoint.resume();
     return false;
   }
@@ -34,4 +38,15 @@ export async function leaveServing(
   serving.kernel.space?.forget();
   serving.kernel.space = undefined;
   return true;
+}
+
+/** The namespace of a container that is not attached; undefined if the container has ended. */
+export function namespaceOf(claim: NamespaceClaim, prove: AttachmentParts["prove"]): NamespaceId | undefined {
+  try {
+    const { fd, id } = prove(claim);
+    closeQuietly(fd);
+    return id;
+  } catch {
+    return undefined;
+  }
 }

@@ -9,7 +9,6 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import type { View } from "../../base/model/view.ts";
-import { closeQuietly } from "../../kernel/libc.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
@@ -18,6 +17,7 @@ import type { AttachmentParts } from "./attachment-parts.ts";
 import type { OpenEndpointFor } from "./endpoint.ts";
 import type { AttachmentState } from "./attachment-state.ts";
 import { KernelTurns } from "./kernel-turns.ts";
+import { namespaceOf } from "./leave-serving.ts";
 import { verifyAndWait } from "./verify-and-wait.ts";
 import { VerifyQueue } from "./verify-queue.ts";
 
@@ -58,8 +58,6 @@ interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onStat
   readonly runAttach?: (containerId: string, work: () => Promise<void>) => Promise<void>;
   /** Nobody can refuse its queries, so that it goes back to Docker's resolver whatever its policy. */
   readonly onLeft?: ((containerId: string) => void) | undefined;
-  /** What the old process held for this namespace is to be refused on. */
-  readonly refuseOn?: ((id: NamespaceId) => void) | undefined;
 }
 
 export class Reconciler {
@@ -67,6 +65,8 @@ export class Reconciler {
   readonly #onState: OnAttachmentState;
   readonly #entries = new Map<string, ReconcilerEntry>();
   readonly #queue = new Set<string>();
+  /** The namespaces of containers that are neither served nor left to Docker's resolver. */
+  readonly #refused = new Map<string, NamespaceId>();
   /** Attachments that are being detached. */
   readonly #detaching = new Map<Attachment, Promise<void>>();
   readonly #everyMs: number;
@@ -108,6 +108,7 @@ export class Reconciler {
     this.#entries.set(containerId, entry);
     entry.desired = desired;
     entry.isRefused = false;
+    this.#refused.delete(containerId);
     if (entry.attachment !== undefined && isStillFor(entry.attachment, desired)) {
       entry.attachment.setView(desired.view);
       // A change of the container is a reason to retry at once.
@@ -161,21 +162,25 @@ export class Reconciler {
 
   /** It is not to be served, nor to be left to Docker's resolver. */
   refuse(claim: NamespaceClaim): void {
-    const { refuseOn, prove } = this.#parts;
-    const entry = this.#entries.get(claim.containerId);
+    const { containerId } = claim;
+    const entry = this.#entries.get(containerId);
     if (entry !== undefined) entry.isRefused = true;
-    this.clearDesired(claim.containerId);
-    if (entry !== undefined || refuseOn === undefined) return;
-    try {
-      const { fd, id } = prove(claim);
-      closeQuietly(fd);
-      refuseOn(id);
-    } catch {
-      // Whatever was held belongs to a container that has ended.
-    }
+    this.#clear(containerId);
+    if (this.#refused.has(containerId)) return;
+    const id = entry?.attachment?.namespaceId ?? namespaceOf(claim, this.#parts.prove);
+    if (id === undefined) return;
+    this.#refused.set(containerId, id);
+    this.#parts.refusing?.goOn(id);
   }
 
   clearDesired(containerId: string): void {
+    const refused = this.#refused.get(containerId);
+    this.#refused.delete(containerId);
+    if (refused !== undefined) this.#parts.refusing?.end(refused);
+    this.#clear(containerId);
+  }
+
+  #clear(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry === undefined) return;
     entry.desired = undefined;

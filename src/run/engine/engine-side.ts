@@ -268,7 +268,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { platform, hold, inherit, refuse, refuseOn, startAfter, querySide, quarantines, counts } = this.#parts;
+    const { platform, hold, inherit, refusing, startAfter, querySide, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -284,8 +284,7 @@ export class EngineSide implements ContainerSide {
         openEndpointFor: querySide.openEndpointFor,
         keep: hold,
         inherit,
-        refuse,
-        refuseOn,
+        refusing,
         isEnforced: (id) => querySide.policies.isEnforcedIn(id),
         onLeft: (id) => querySide.policies.isEnforcedIn(id) && this.#log.onLeft(this.#nameOf(id)),
         startAfter,
