@@ -161,7 +161,7 @@ export class Keeper {
     const { pid, uid } = peerOf(channel.fd);
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
     // The main process would decide.
-    const reason = this.#isAlone ? whyNotTaker(pid) : undefined;
+    const reason = this.#isAlone ? whyNotTaker(pid, { mayShareGroup: true }) : undefined;
     if (reason !== undefined) {
       this.#parts.onEvent({ successor: pid, reason }, "takeover refused");
       return channel.close();

@@ -10,10 +10,10 @@ import { procText } from "../kernel/proc-text.ts";
 const FIRST_PROCESS = 1;
 
 /**
- * Why it may not; undefined if it may: it shares our PID namespace, and our mount namespace, the first process's, or our control
- * group: a service gets a new mount namespace with each start.
+ * Why it may not; undefined if it may: it shares our PID namespace, and our mount namespace or the first process's. While nothing
+ * serves, our control group does as well: a service gets a new mount namespace with each start.
  */
-export function whyNotTaker(pid: number): string | undefined {
+export function whyNotTaker(pid: number, { mayShareGroup = false } = {}): string | undefined {
   const processes = namespaceOf(pid, "pid");
   const mounts = namespaceOf(pid, "mnt");
   if (processes === undefined || mounts === undefined) return "its namespaces cannot be read";
@@ -21,7 +21,7 @@ export function whyNotTaker(pid: number): string | undefined {
   const allowed = [namespaceOf("self", "mnt"), namespaceOf(FIRST_PROCESS, "mnt")];
   if (allowed.includes(mounts)) return undefined;
   const group = procText(`/proc/${pid}/cgroup`);
-  const isSameGroup = group !== undefined && group === procText("/proc/self/cgroup");
+  const isSameGroup = mayShareGroup && group !== undefined && group === procText("/proc/self/cgroup");
   return isSameGroup ? undefined : "it is in another mount namespace";
 }
 

@@ -6,13 +6,16 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { QueryLoop, outcomesOf } from "../support/client/query-loop.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { run } from "../support/program/command.ts";
 import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { isAlive } from "../support/program/main-with-keeper.ts";
+import { KEEPER_SOCKET } from "../../src/run/run-keeper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
@@ -25,6 +28,7 @@ policies:
 `;
 const WITHOUT = "version: 1\n";
 const PER_SECOND = 500;
+const TAKING = fileURLToPath(new URL("../support/program/taking-main.js", import.meta.url));
 const DOCKERS_TTL = 600;
 
 let engine: Engine;
@@ -130,6 +134,19 @@ for (const [what, signal] of [
     await assertServing();
   });
 }
+
+test("a keeper that is alone lets no process of another PID namespace take over", async () => {
+  instance.kill("SIGKILL");
+  await instance.ended();
+  await assertRefusing();
+  const [name = ""] = readdirSync(first.stateDir);
+  const path = join(first.stateDir, name, KEEPER_SOCKET);
+  const { stdout } = await run("unshare", ["--pid", "--fork", "--mount-proc", process.execPath, TAKING, path]);
+  assert.match(stdout, /its keeper exited, or another new process is taking over/);
+  await assertRefusing();
+  await restart();
+  await assertServing();
+});
 
 test("the keeper alone is killed: another one is started, and refuses in its turn", async () => {
   const keeper = await untilKept();
