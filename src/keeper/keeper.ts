@@ -262,7 +262,7 @@ export class Keeper {
   #dropSuccessor(successor: Successor, reason: string): void {
     this.#successor = undefined;
     const isMainGone = this.#isAlone || this.#main.isGone || this.#main.hasEnded();
-    if (isMainGone && successor.stage === "given") this.#keepRefused(successor.held);
+    if (isMainGone && successor.stage === "given") this.#adopt(successor.held);
     const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
     // The main process needs a moment to put its own programs back.
     for (const namespace of successor.held.values()) this.#deferredClose.addAll(namespace, untilMs);
@@ -276,9 +276,8 @@ export class Keeper {
   }
 
   /** What a new process had begun to serve before it ended, in place of what it was given. */
-  #keepRefused(held: Map<number, HeldNamespace>): void {
+  #adopt(held: Map<number, HeldNamespace>): void {
     for (const [key, namespace] of held) {
-      if (namespace.alone === "hand-back") continue;
       held.delete(key);
       const [old] = [...this.#held].find(([, { id }]) => id === namespace.id) ?? [];
       this.#hold(this.#held, old ?? -key, namespace);
