@@ -224,7 +224,7 @@ test("cleanup refuses to open what the keeper refuses, and does it with --polici
   await assertServing();
 });
 
-test("a container that is quarantined is refused, until it is released or has ended", async () => {
+test("a container that is quarantined is refused, until it is released", async () => {
   const keeper = await untilKept();
   await withNoLeak(async () => {
     instance.kill("SIGKILL");
