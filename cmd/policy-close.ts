@@ -6,9 +6,6 @@ import type { Command } from "commander";
 import { hostModules } from "./modules/platform.ts";
 import { printableLines } from "./text/printable.ts";
 
-/** That of the service. */
-const FOLDER = "/var/lib/dns11";
-
 export function addClose(policy: Command): void {
   policy
     .command("close")
@@ -18,6 +15,6 @@ export function addClose(policy: Command): void {
     .exitOverride()
     .action(async () => {
       const { closeNetworks } = await hostModules();
-      process.stdout.write(printableLines(await closeNetworks(process.env["STATE_DIRECTORY"] ?? FOLDER)));
+      process.stdout.write(printableLines(await closeNetworks()));
     });
 }

@@ -152,6 +152,13 @@ test("a file that others may have written, or that would close too much, closes 
   await engine.startDaemon();
 });
 
+test("without the right to install rules it says so", async () => {
+  const words = ["--bounding-set=-net_admin", process.execPath, PROGRAM, "policy", "close"];
+  const { code, stderr } = await engine.enter("setpriv", words, { env: { STATE_DIRECTORY: state } });
+  assert.notEqual(code, 0);
+  assert.match(stderr, /Missing capabilities: CAP_NET_ADMIN/);
+});
+
 test("a policy that is not enforced any more is not kept", async () => {
   writeFileSync(file, "version: 1\n");
   instance = await start();

@@ -21,6 +21,12 @@ const LOOPBACK_FIRST_OCTET = 127;
 /** A name of a link (IFNAMSIZ), but for lo. */
 const BRIDGE_NAME = /^(?!lo$|\.\.?$)[^\s/:]{1,15}$/;
 
+/** The folder that systemd gives the service, or its first one; undefined where dns11 is no service. */
+export function serviceFolder(): string | undefined {
+  const [folder = ""] = (process.env["STATE_DIRECTORY"] ?? "").split(":", 1);
+  return folder === "" ? undefined : folder;
+}
+
 export function closedNetworksPath(folder: string): string {
   return join(folder, FILE);
 }

@@ -20,6 +20,7 @@ import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
 import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
 import { BootClosing } from "../../policy/boot/boot-closing.ts";
+import { serviceFolder } from "../../policy/boot/closed-networks-file.ts";
 import { type AddressBlock, blockText, readAddressBlock } from "../../policy/model/address-block.ts";
 import type { ClosedNetwork } from "../../policy/model/closed-network.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
@@ -288,8 +289,7 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
   return new PolicedContainers({
     platform,
     host,
-    // systemd's, with StateDirectory=: it outlives a boot.
-    boot: new BootClosing({ folder: process.env["STATE_DIRECTORY"] }),
+    boot: new BootClosing({ folder: serviceFolder() }),
     links: side.links,
     book: querySide.policies,
     gate: querySide.gate,
