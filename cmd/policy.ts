@@ -8,6 +8,7 @@ import { durationText } from "../src/base/lib/quantity.ts";
 import { readDuration } from "./lease/duration.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { addClose } from "./policy-close.ts";
 import { addDiff } from "./policy-diff.ts";
 import { addLearn } from "./policy-learn.ts";
 import { EXIT } from "./process/exit-code.ts";
@@ -78,6 +79,7 @@ export function addPolicy(program: Command): void {
   addJsonOption(addControlOptions(addProjectOption(log)), "print JSON; with --follow, one object per line").action(
     async (container: string | undefined, options: LogOptions) => await showLog(container, options),
   );
+  addClose(policy);
   addLearn(policy);
   addDiff(policy);
 }

@@ -29,6 +29,7 @@ main() {
   umask 022
   node scripts/stage.mjs "$ROOT" "$PREFIX"
   unit scripts/systemd/dns11.service "$PREFIX/lib/systemd/system/dns11.service"
+  unit scripts/systemd/dns11-boot.service "$PREFIX/lib/systemd/system/dns11-boot.service"
   unit scripts/systemd/user/dns11.service "$PREFIX/lib/systemd/user/dns11.service"
   put 644 dist/man/dns11.yaml etc/dns11/dns11.yaml
   put 644 dist/man/dns11.yaml "$share/doc/dns11/examples/dns11.yaml"

@@ -95,6 +95,8 @@ const ROOMS: readonly Room[] = [
   },
   // What policed containers may reach, in the kernel: it knows no names, and no container but by its id.
   { room: "src/policy/table", mayImport: ["src/policy/model", "src/kernel", ...BASE], modules: [] },
+  // What the next boot needs to know.
+  { room: "src/policy/boot", mayImport: ["src/kernel", "src/policy/model", ...BASE], modules: ["node:fs"] },
   // It has the kernel do what the policies of containers say.
   {
     room: "src/policy/enforce",
@@ -797,6 +799,7 @@ const OPENERS = new Map([
   ["src/doctor/kind", "this thread's namespace"],
   ["src/keeper", "/dev/null"],
   ["src/metrics", "files of this process"],
+  ["src/policy/boot", "dns11's own folder, by regular-file.ts"],
   ["src/run", "files of the package; dns11's own folder; files under /proc about clients of the control socket"],
   ["src/run/node", "this thread's namespace"],
   ["src/run/quarantine", "dns11's own folder"],

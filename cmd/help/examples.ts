@@ -78,6 +78,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 policy learn web", "from what is recorded of one container"],
   ],
   "policy diff": [["dns11 policy diff policy.yaml --project shop", "what these policies would have refused"]],
+  "policy close": [["dns11 policy close", "before dockerd is started by hand"]],
   "policy log": [
     ["dns11 policy log", "what was refused lately, and by which rule"],
     ["dns11 policy log agent -f", "as it happens, in one container"],

@@ -21,7 +21,7 @@ const HEAD: readonly Column[] = [
   { title: "CLOSED AT" },
 ];
 
-const MOMENTS = ["birth", "life", "death"] as const;
+const MOMENTS = ["boot", "birth", "life", "death"] as const;
 
 export function policiesText({ policies, containers }: PoliciesReport, display: Display): string {
   if (policies.length === 0 && containers.length === 0)

@@ -242,6 +242,10 @@ const LOG_MEANINGS = [
     "The rule backend gets no notice of changes by other programs, so dns11 checks its rules at this interval.",
   ],
   [
+    /^keeper that refuses queries has another version/,
+    "A keeper of an incompatible version refused the queries of containers with an enforced policy. Docker's resolver answers these until dns11 has attached to them.",
+  ],
+  [
     /another version/,
     "The running process is of an incompatible version, so the new one starts after it has stopped; Docker's resolver answers in between.",
   ],
@@ -270,6 +274,18 @@ const LOG_MEANINGS = [
   [
     /^keeper is gone/,
     "dns11 still serves. Until the keeper runs again, rules of a killed dns11 are removed more slowly, or not at all with the backend nft.",
+  ],
+  [
+    /^policies are enforced, refusing all queries/,
+    "From the keeper: dns11 has ended, for this `reason`. So many namespaces with an enforced [policy](policy.md#when-dns11-ends) get SERVFAIL for all queries until dns11 runs again.",
+  ],
+  [
+    /^a policy is enforced, but Docker's resolver answers/,
+    "dns11 stops, or does not serve the container any more, and has no keeper that could [refuse its queries](policy.md#when-dns11-ends): Docker's resolver forwards every name for it.",
+  ],
+  [
+    /^cannot keep which networks are to be closed/,
+    "After the next boot, the networks of enforced policies are not closed before Docker starts, or as they were earlier. `reason` says why, as `dns11 policy` does.",
   ],
   [
     /^keeper has another protocol/,

@@ -41,6 +41,8 @@ export interface PolicyContainer {
   } | null;
   /** The last names of these; none where names are hidden. */
   readonly names: readonly string[];
+  /** From the start of the machine until dns11 runs. */
+  readonly boot: ClosedMoment;
   readonly birth: ClosedMoment;
   readonly life: ClosedMoment;
   readonly death: ClosedMoment;

@@ -252,7 +252,7 @@ export const SETTINGS = {
   keeper: one(
     oneOf(KEEPER_SETTINGS),
     "on",
-    "run a second process that removes dns11's rules if this one dies or hangs, so that Docker's resolver answers again",
+    "run a second process that hands containers back if this one dies or hangs, or refuses where a policy is enforced",
     atStart,
   ),
   answers: one(

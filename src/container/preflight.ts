@@ -14,9 +14,12 @@ export const CAPABILITIES = [
 /** Docker 20.10 is the oldest engine whose API reports what dns11 needs. */
 const ENGINE_MAJOR_MIN = 20;
 
-export function checkCapabilities(): void {
+type CapabilityName = (typeof CAPABILITIES)[number]["name"];
+
+/** Throws if one that dns11 needs, or of these, is missing. */
+export function checkCapabilities(needed: readonly CapabilityName[] = CAPABILITIES.map(({ name }) => name)): void {
   const effective = effectiveCapabilities();
-  const missing = CAPABILITIES.filter(({ name }) => !effective.includes(name)).map(
+  const missing = CAPABILITIES.filter(({ name }) => needed.includes(name) && !effective.includes(name)).map(
     ({ name, reason }) => `${name} (${reason})`,
   );
   if (missing.length === 0) return;

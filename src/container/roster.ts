@@ -245,11 +245,15 @@ export class Roster {
     }
     this.#decisions.set(fact.id, decision);
     this.#parts.onDecided?.(fact.id);
+    const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
     if (mode === undefined || view === undefined) {
-      reconciler.clearDesired(fact.id);
+      // Otherwise a container could leave its policy by having dns11 crash.
+      const isRefused =
+        decision.kind === "skip" && decision.code === "quarantined" && this.#parts.isEnforced?.(fact.id);
+      if (isRefused === true) reconciler.refuse(claim);
+      else reconciler.clearDesired(fact.id);
       return;
     }
-    const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
     reconciler.setDesired(fact.id, { claim, mode, view });
   }
 }

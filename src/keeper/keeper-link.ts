@@ -7,6 +7,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { KEEPER_LIMITS } from "./limits.ts";
@@ -82,11 +83,15 @@ export class KeeperLink {
       rmSync(this.#parts.socketPath, { force: true });
       listener = listenAt(this.#parts.socketPath);
       this.#isListening = true;
-      this.#child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
+      // The path says in a list of processes whose keeper it is.
+      this.#child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM, this.#parts.socketPath], {
         stdio: ["ignore", "ignore", "inherit", theirs, listener],
         // Keeps signals of the terminal away from it.
         detached: true,
-        env: { [POOL_VARIABLE]: String(KEEPER_LIMITS.poolThreads) },
+        env: {
+          [POOL_VARIABLE]: String(KEEPER_LIMITS.poolThreads),
+          JOURNAL_STREAM: process.env["JOURNAL_STREAM"],
+        },
       });
       const child = this.#child;
       child.unref();
@@ -144,13 +149,29 @@ export class KeeperLink {
     this.#reset();
   }
 
-  /** Nothing is held any more; the keeper may exit. */
+  /**
+   * Nothing is served any more. The keeper may exit, or goes on for what it is to refuse, and is found there by the next
+   * process.
+   */
   end(): void {
     if (this.#isEnded) return;
     this.flush();
-    this.#send({ is: "end" });
+    const isRefusing = [...this.#held.values()].some(({ alone }) => alone !== "hand-back");
+    if (!isRefusing) this.#send({ is: "end" });
     this.detach();
-    if (this.#isListening) rmSync(this.#parts.socketPath, { force: true });
+    if (this.#isListening && !isRefusing) rmSync(this.#parts.socketPath, { force: true });
+  }
+
+  /** Resolves to whether the keeper is there and has been told everything. */
+  async isTold(): Promise<boolean> {
+    const untilMs = performance.now() + KEEPER_LIMITS.tellMs;
+    for (;;) {
+      this.flush();
+      if (this.#channel !== undefined && this.#isResponding && this.#pending.size === 0) return true;
+      if (performance.now() > untilMs) return false;
+      await sleep(KEEPER_LIMITS.batchMs);
+      this.#receiveAll();
+    }
   }
 
   #connect(channel: Channel, pid: number | null): void {
@@ -299,6 +320,6 @@ export class KeeperLink {
 }
 
 /** Whether the process is a keeper: one that was adopted told its PID itself, which may belong to another PID namespace. */
-function isKeeper(pid: number): boolean {
+export function isKeeper(pid: number): boolean {
   return procText(`/proc/${pid}/cmdline`)?.includes("/keeper-main.js\0") === true;
 }

@@ -1,14 +1,16 @@
 /**
  * Keeper: holds copies of the descriptors that the main process serves with. When the main process dies, the keeper
- * removes its rules at once, instead of leaving them to the kernel, which removes one table after the other. It knows
- * nothing of names, engines or containers.
+ * removes its rules at once, instead of leaving them to the kernel, which removes one table after the other. Where Docker's
+ * resolver must not answer, it keeps them and refuses all queries, until the next process takes over. It knows nothing of names,
+ * engines or containers.
  *
- *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit
+ *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit; some remain: alone
+ *   alone: refuses --(a new process takes over, or ends it)--> serving, for the new process; or tables removed, exit
  *      |  a new process requests a takeover
  *      v
  *   requested --(the main process pauses)--> given --(the new process serves)--> serving, for the new process
  *      |                                       |  it exits, or takes too long and is killed
- *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, exit
+ *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, or alone
  *
  * It waits for its channels with a short timeout and does one thing after the other. What waits for the lock of a namespace,
  * which somebody in a container may hold, is done in threads of the pool: removing tables, closing descriptors.
@@ -17,12 +19,15 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 
 import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
+import { closeQuietly } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { HandBack } from "./hand-back.ts";
 import { DeferredClose, closeDescriptors } from "./held-descriptors.ts";
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { PeerProcess } from "./peer-process.ts";
+import { Refusals } from "./refusals.ts";
+import { whyNotTaker } from "./taker.ts";
 
 /** A process that requests a takeover. */
 interface Successor {
@@ -40,17 +45,22 @@ interface KeeperParts {
   readonly listener: number;
   readonly memory: NetlinkMemory;
   readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
+  /** It goes on without a main process, after the last event of that. */
+  readonly onAlone: () => void;
 }
 
 export class Keeper {
   readonly #parts: KeeperParts;
   readonly #deferredClose = new DeferredClose();
+  readonly #refusals = new Refusals();
   #main: PeerProcess;
   #held = new Map<number, HeldNamespace>();
   #successor: Successor | undefined;
   #hasBeaten = false;
   #isDone = false;
-  #handedBack: Promise<void> | undefined;
+  /** No process serves any more, and what is held is refused. */
+  #isAlone = false;
+  readonly #handedBack: Promise<void>[] = [];
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -63,19 +73,31 @@ export class Keeper {
     while (!this.#isDone) {
       const { listener } = this.#parts;
       const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.peer.fd])];
-      const [, hasNew] = waitReadable(watched, KEEPER_LIMITS.pollMs);
-      this.#handleMain();
-      if (hasNew === true) this.#accept();
+      this.#refusals.setNamespaces(this.#refused());
+      const ready = waitReadable([...watched, ...this.#refusals.descriptors], KEEPER_LIMITS.pollMs);
+      this.#refusals.answer(ready.slice(watched.length));
+      if (!this.#isAlone) this.#handleMain();
+      if (ready[1] === true) this.#accept();
       if (this.#successor !== undefined) this.#handleSuccessor(this.#successor);
       this.#checkTimeouts(performance.now());
       // Lets what the pool has done come to its end.
       await nextRound();
     }
-    await this.#handedBack;
+    // The next process need not wait for locks.
+    closeQuietly(this.#parts.listener);
+    await Promise.all(this.#handedBack);
   }
 
   #greet(peer: PeerProcess): void {
-    peer.send({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main: this.#main.pid });
+    const [main, refusing] = this.#isAlone ? [0, this.#held.size] : [this.#main.pid, 0];
+    peer.send({ is: "hello", version: PROTOCOL_VERSION, keeper: process.pid, main, refusing });
+  }
+
+  /** Nothing of what a new process has been given: it reads the sockets now. */
+  #refused(): HeldNamespace[] {
+    if (this.#isDone || this.#successor?.stage === "given") return [];
+    const held = [...this.#held.values()];
+    return this.#isAlone ? held : held.filter(({ alone }) => alone === "refuse-now");
   }
 
   #handleMain(): void {
@@ -138,9 +160,16 @@ export class Keeper {
     if (channel === undefined) return;
     const { pid, uid } = peerOf(channel.fd);
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
+    // The main process would decide.
+    const reason = this.#isAlone ? whyNotTaker(pid, { mayShareGroup: true }) : undefined;
+    if (reason !== undefined) {
+      this.#parts.onEvent({ successor: pid, reason }, "takeover refused");
+      return channel.close();
+    }
     const peer = new PeerProcess(channel, pid);
     this.#greet(peer);
-    const dueMs = performance.now() + KEEPER_LIMITS.learnMs;
+    // While nobody else serves, it has all the time that Docker needs to start.
+    const dueMs = this.#isAlone ? Infinity : performance.now() + KEEPER_LIMITS.learnMs;
     this.#successor = { peer, held: new Map(), stage: "greeted", dueMs };
   }
 
@@ -154,6 +183,7 @@ export class Keeper {
       else if (message.is === "take" && successor.stage === "greeted" && !successor.peer.hasExited())
         this.#requestTakeover(successor);
       else if (message.is === "taken" && successor.stage === "given") return this.#completeTakeover(successor);
+      else if (message.is === "end" && successor.stage === "greeted" && this.#isAlone) return this.#endAll(successor);
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
       else if (successor.stage !== "given") return this.#dropSuccessor(successor, "it sent a message out of turn");
     }
@@ -163,7 +193,15 @@ export class Keeper {
   #requestTakeover(successor: Successor): void {
     successor.stage = "requested";
     successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
-    this.#main.send({ is: "wanted", successor: successor.peer.pid });
+    if (this.#isAlone) this.#handOver();
+    else this.#main.send({ is: "wanted", successor: successor.peer.pid });
+  }
+
+  /** An operator wants Docker's resolver to answer after all. */
+  #endAll({ peer }: Successor): void {
+    this.#handBack("an operator ended the policies", () => false);
+    this.#successor = undefined;
+    void Promise.all(this.#handedBack).then(() => peer.close());
   }
 
   /** The main process goes on as it is. */
@@ -199,6 +237,7 @@ export class Keeper {
     this.#main = peer;
     this.#held = held;
     this.#successor = undefined;
+    this.#isAlone = false;
     peer.heartbeat.beat(performance.now());
     this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "new process took over");
   }
@@ -213,7 +252,7 @@ export class Keeper {
       else successor.peer.send({ is: "refused", reason: "the main process did not pause in time" });
       this.#dropSuccessor(successor, "it took too long");
     }
-    if (this.#isDone || !this.#hasBeaten || this.#successor?.stage === "given") return;
+    if (this.#isDone || this.#isAlone || !this.#hasBeaten || this.#successor?.stage === "given") return;
     if (!this.#main.heartbeat.check(nowMs)) return;
     this.#main.kill();
     this.#handBack("the main process hung and was killed");
@@ -222,6 +261,8 @@ export class Keeper {
   /** The takeover failed: the previous process resumes, or Docker's resolver answers. */
   #dropSuccessor(successor: Successor, reason: string): void {
     this.#successor = undefined;
+    const isMainGone = this.#isAlone || this.#main.isGone || this.#main.hasEnded();
+    if (isMainGone && successor.stage === "given") this.#adopt(successor.held);
     const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
     // The main process needs a moment to put its own programs back.
     for (const namespace of successor.held.values()) this.#deferredClose.addAll(namespace, untilMs);
@@ -229,21 +270,41 @@ export class Keeper {
     if (successor.stage === "greeted") return;
     this.#parts.onEvent({ successor: successor.peer.pid, reason }, "takeover failed");
     this.#main.heartbeat.beat(performance.now());
-    if (this.#main.isGone || !this.#main.send({ is: "back" })) {
+    if (isMainGone || !this.#main.send({ is: "back" })) {
       this.#handBack("the main process exited and no new process took over");
     }
   }
 
-  /** No process serves any more. Docker's resolver answers in each container as soon as its table is gone. */
-  #handBack(reason: string): void {
-    this.#isDone = true;
-    this.#handedBack ??= this.#removeAll(reason);
+  /** What a new process had begun to serve before it ended, in place of what it was given. */
+  #adopt(held: Map<number, HeldNamespace>): void {
+    for (const [key, namespace] of held) {
+      held.delete(key);
+      const [old] = [...this.#held].find(([, { id }]) => id === namespace.id) ?? [];
+      this.#hold(this.#held, old ?? -key, namespace);
+    }
   }
 
-  async #removeAll(reason: string): Promise<void> {
+  /**
+   * No process serves any more. Docker's resolver answers in each container as soon as its table is gone; where it must not, the
+   * keeper goes on.
+   */
+  #handBack(reason: string, isRefused = (held: HeldNamespace): boolean => held.alone !== "hand-back"): void {
+    const all = [...this.#held];
+    this.#held = new Map(all.filter(([, held]) => isRefused(held)));
+    this.#isAlone = this.#held.size > 0;
+    this.#isDone = !this.#isAlone;
+    const others = all.map(([, held]) => held).filter((held) => !isRefused(held));
+    this.#handedBack.push(this.#removeAll(reason, others));
+    if (!this.#isAlone) return;
+    // It may have sent more before it was killed.
+    this.#main.close();
+    this.#parts.onEvent({ reason, namespaces: this.#held.size }, "policies are enforced, refusing all queries");
+  }
+
+  async #removeAll(reason: string, all: readonly HeldNamespace[]): Promise<void> {
     const startMs = performance.now();
     const handBack = new HandBack(this.#parts.memory);
-    const done = handBack.run([...this.#held.values()]);
+    const done = handBack.run(all);
     // Where locks are held that takes as long as somebody likes.
     await Promise.race([done, sleep(KEEPER_LIMITS.handBackMs, undefined, { ref: false })]);
     const { removed: namespaces, waiting } = handBack;
@@ -251,6 +312,7 @@ export class Keeper {
     const about = { reason, main: this.#main.pid, namespaces, tookMs, ...(waiting > 0 && { waiting }) };
     if (namespaces + waiting > 0)
       this.#parts.onEvent(about, "removed the main process's rules, Docker's resolver answers");
+    if (this.#isAlone) this.#parts.onAlone();
     await done;
   }
 }

@@ -32,6 +32,16 @@ export const KEEPER_LIMITS = {
   retryLastMs: 5_000,
   /** Namespaces that a keeper holds at most: more than there are descriptors for. */
   namespaces: 65_536,
+  /**
+   * While it refuses: packets of a socket in one round, and bytes of each that are read, which every question fits into. TCP
+   * connections of all namespaces together, and how long each may last.
+   */
+  refusedBatch: 32,
+  refusedBytes: 512,
+  refusedConnections: 128,
+  refusedConnectionMs: 10_000,
+  /** How long a process that lets the keeper refuse waits until it has been told so. */
+  tellMs: 2_000,
   /** How long a new process may take to learn all containers before it requests the takeover; it changes nothing until then. */
   learnMs: 60_000,
   /**

@@ -15,7 +15,7 @@ export class PeerProcess {
   readonly pid: number;
   readonly heartbeat: Heartbeat;
   readonly #channel: Channel;
-  readonly #process: number | undefined;
+  #process: number | undefined;
   #isGone = false;
 
   /** Takes over a connected socket. */
@@ -84,6 +84,7 @@ export class PeerProcess {
   close(): void {
     this.#channel.close();
     if (this.#process !== undefined) closeQuietly(this.#process);
+    this.#process = undefined;
   }
 
   #receive(): ReturnType<Channel["receive"]> {

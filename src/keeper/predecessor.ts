@@ -22,13 +22,16 @@ export class Predecessor {
   readonly keeper: number;
   /** The pid of the process that serves; 0 where unknown. */
   readonly main: number;
+  /** How many namespaces the keeper refuses by itself, because no process serves. */
+  readonly refusing: number;
   /** Whether it has our protocol version; with another version no further message is possible. */
   readonly isSameVersion: boolean;
 
-  private constructor(channel: Channel, { keeper, main, version }: Extract<FromKeeper, { is: "hello" }>) {
+  private constructor(channel: Channel, { keeper, main, refusing, version }: Extract<FromKeeper, { is: "hello" }>) {
     this.channel = channel;
     this.keeper = keeper;
     this.main = main;
+    this.refusing = refusing;
     this.isSameVersion = version === PROTOCOL_VERSION;
   }
 
@@ -50,6 +53,18 @@ export class Predecessor {
       channel.close();
       throw error;
     }
+  }
+
+  /**
+   * Has a keeper that refuses alone hand back what it holds, and exit; or only exit, if everything was taken from it. Resolves when
+   * it has heard that.
+   */
+  async endKeeper({ hasTaken = false } = {}): Promise<void> {
+    if (hasTaken) send(this.channel, { is: "taken" });
+    send(this.channel, { is: "end" });
+    const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
+    while (this.channel.receive() !== "end" && performance.now() < untilMs) await sleep(POLL_MS);
+    this.channel.close();
   }
 
   /** Has it pause, and returns what it served with, by namespace. The caller owns the descriptors. */

@@ -4,10 +4,10 @@
  * version there sends nothing more. An unknown message ends the connection.
  */
 import { LIMITS } from "../base/limits.ts";
-import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
+import { type HeldNamespace, type HeldPair, type HeldTable, WHEN_ALONE } from "../base/model/held-namespace.ts";
 
 /** Must change whenever anything below changes. */
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 /** A link, and the map that its program calls through. */
 const PROGRAMS_MAX = 2;
@@ -23,7 +23,7 @@ export type ToKeeper =
   | { readonly is: "refuse"; readonly reason: string }
   /** The main process is paused: it reads no queries and touches no rules until it receives `back` or `gone`. */
   | { readonly is: "yield" }
-  /** Nothing is held any more, and no new process will connect. */
+  /** Nothing is to be held any more, and no new process will connect. */
   | { readonly is: "end" }
   /** A new process requests what is held. */
   | { readonly is: "take" }
@@ -31,8 +31,17 @@ export type ToKeeper =
   | { readonly is: "taken" };
 
 export type FromKeeper =
-  /** The pids of the keeper and of the watched process; 0 where unknown. */
-  | { readonly is: "hello"; readonly version: number; readonly keeper: number; readonly main: number }
+  /**
+   * The pids of the keeper and of the watched process; 0 where unknown. `refusing` is how many namespaces the keeper refuses by
+   * itself, because no process serves any more.
+   */
+  | {
+      readonly is: "hello";
+      readonly version: number;
+      readonly keeper: number;
+      readonly main: number;
+      readonly refusing: number;
+    }
   /** Acknowledges a heartbeat. */
   | { readonly is: "alive" }
   /** A new process requests a takeover: pause, or refuse. */
@@ -113,8 +122,10 @@ export function decodeToKeeper(wire: WireMessage): ToKeeper | undefined {
   }
 }
 
-function helloIn({ version, keeper, main }: Readonly<Record<string, unknown>>): FromKeeper | undefined {
-  return isCount(version) && isCount(keeper) && isCount(main) ? { is: "hello", version, keeper, main } : undefined;
+/** That of an older version says less. */
+function helloIn({ version, keeper, main, refusing = 0 }: Readonly<Record<string, unknown>>): FromKeeper | undefined {
+  if (!isCount(version) || !isCount(keeper) || !isCount(main) || !isCount(refusing)) return undefined;
+  return { is: "hello", version, keeper, main, refusing };
 }
 
 function parsed({ bytes }: WireMessage): Readonly<Record<string, unknown>> | undefined {
@@ -129,6 +140,7 @@ function parsed({ bytes }: WireMessage): Readonly<Record<string, unknown>> | und
 function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamespace | undefined {
   if (!isRecord(value)) return undefined;
   const { zone, isOwned, isLocked, hasGate } = value;
+  const alone = WHEN_ALONE.find((each) => each === value["alone"]);
   const id = text(value["id"]);
   const tables = listOf(value["tables"], tableIn);
   const spared = listOf(value["spared"], (each) => (isPort(each) ? each : undefined));
@@ -137,7 +149,7 @@ function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamesp
   const gate = hasGate === true ? first : undefined;
   const others = descriptors.slice(gate === undefined ? 1 : 2);
   if (id === undefined || !isPort(zone) || netlink === undefined || typeof isOwned !== "boolean") return undefined;
-  if (typeof isLocked !== "boolean" || typeof hasGate !== "boolean") return undefined;
+  if (typeof isLocked !== "boolean" || typeof hasGate !== "boolean" || alone === undefined) return undefined;
   if (tables === undefined || spared === undefined || listeners === undefined) return undefined;
   const programs = others.slice(listeners.length * 2);
   if (others.length < listeners.length * 2 || programs.length > PROGRAMS_MAX) return undefined;
@@ -146,7 +158,7 @@ function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamesp
     tcp: others[index * 2 + 1] as number,
     listening,
   }));
-  return { id, netlink, tables, zone, spared, pairs, programs, gate, isOwned, isLocked };
+  return { id, netlink, tables, zone, spared, pairs, programs, gate, isOwned, isLocked, alone };
 }
 
 function tableIn(value: unknown): HeldTable | undefined {

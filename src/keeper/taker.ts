@@ -4,17 +4,25 @@
  */
 import { readlinkSync } from "node:fs";
 
+import { procText } from "../kernel/proc-text.ts";
+
 /** The operator's shell is in the mount namespace of the first process, whatever a service manager did for the service. */
 const FIRST_PROCESS = 1;
 
-/** Why it may not; undefined if it may: it shares our PID namespace, and our mount namespace or the first process's. */
-export function whyNotTaker(pid: number): string | undefined {
+/**
+ * Why it may not; undefined if it may: it shares our PID namespace, and our mount namespace or the first process's. While nothing
+ * serves, our control group does as well: a service gets a new mount namespace with each start.
+ */
+export function whyNotTaker(pid: number, { mayShareGroup = false } = {}): string | undefined {
   const processes = namespaceOf(pid, "pid");
   const mounts = namespaceOf(pid, "mnt");
   if (processes === undefined || mounts === undefined) return "its namespaces cannot be read";
   if (processes !== namespaceOf("self", "pid")) return "it is in another PID namespace";
   const allowed = [namespaceOf("self", "mnt"), namespaceOf(FIRST_PROCESS, "mnt")];
-  return allowed.includes(mounts) ? undefined : "it is in another mount namespace";
+  if (allowed.includes(mounts)) return undefined;
+  const group = procText(`/proc/${pid}/cgroup`);
+  const isSameGroup = mayShareGroup && group !== undefined && group === procText("/proc/self/cgroup");
+  return isSameGroup ? undefined : "it is in another mount namespace";
 }
 
 /** undefined where it cannot be read. */

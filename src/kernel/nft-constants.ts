@@ -65,6 +65,7 @@ export const NFT_META_PROTOCOL = 1;
 export const NFT_META_MARK = 3;
 export const NFT_META_IIF = 4;
 export const NFT_META_OIF = 5;
+export const NFT_META_IIFNAME = 6;
 export const NFT_META_NFPROTO = 15;
 export const NFT_META_L4PROTO = 16;
 

@@ -3,6 +3,8 @@
  * looks for rules without an owner (of another rule backend, or of an experiment) and for the socket and lock of the
  * state directory.
  */
+import { join } from "node:path";
+
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
@@ -18,9 +20,11 @@ import type { ContainerJson } from "../container/watch/engine-json.ts";
 import { isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import { Predecessor } from "../keeper/predecessor.ts";
 import { PolicyTable } from "../policy/table/policy-table.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { takeInstance } from "./instance.ts";
+import { KEEPER_SOCKET } from "./run-keeper.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 
 /** Throws while an instance is running. */
@@ -43,7 +47,10 @@ export async function cleanup(
   const journal = new Journal(instance.folder);
   let isWhole = false;
   try {
-    if (only === undefined) did.push(...(await cleanPolicies(engine, { host, runner, memory }, removesPolicies)));
+    if (only === undefined) {
+      did.push(...(await cleanPolicies(engine, { host, runner, memory }, removesPolicies)));
+      did.push(...(await endRefusing(instance.folder, removesPolicies)));
+    }
     const { records, damaged } = journal.all();
     if (only === undefined) failed.push(...damaged);
     for (const record of records) {
@@ -93,6 +100,24 @@ async function cleanPolicies(engine: Engine, tools: Tools, removes: boolean): Pr
   return names.length === 0
     ? ["removed the tables of policies"]
     : names.map((name) => `${name}: removed its policy, it reaches every address now`);
+}
+
+/** Where no dns11 runs, its keeper may refuse the queries of containers with an enforced policy. */
+async function endRefusing(folder: string, ends: boolean): Promise<string[]> {
+  const found = await Predecessor.find(join(folder, KEEPER_SOCKET)).catch(() => undefined);
+  if (found === undefined || found.refusing === 0) {
+    found?.channel.close();
+    return [];
+  }
+  const containers = found.refusing === 1 ? "1 container" : `${found.refusing} containers`;
+  if (!ends) {
+    found.channel.close();
+    throw new Fault("POLICIES_HOLD", `The keeper refuses the queries of ${containers}, and would not any more`, {
+      remedy: "With --policies it ends: then Docker's resolver answers these containers every name.",
+    });
+  }
+  await found.endKeeper();
+  return [`ended the keeper: Docker's resolver answers ${containers} every name now`];
 }
 
 function nameOf(names: readonly string[] | undefined): string | undefined {

@@ -15,7 +15,7 @@ import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { Gate } from "../base/lib/gate.ts";
-import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
+import type { HeldNamespace, Keep, Refusing } from "../base/model/held-namespace.ts";
 import type { Log } from "../base/log/log.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { Platform } from "./platform.ts";
@@ -75,6 +75,7 @@ export interface ContainerSideParts {
   readonly hold: Keep | undefined;
   /** What the previous process left for a namespace. */
   readonly inherit: (id: string) => HeldNamespace | undefined;
+  readonly refusing?: Refusing;
   /** Nothing is attached before this resolves. */
   readonly startAfter: Promise<void>;
   /** Changes to undo in KIND nodes. */

@@ -5,49 +5,119 @@
 import { join } from "node:path";
 
 import type { RunSettings } from "../config/settings.ts";
-import { DeferredClose, removeTables } from "../keeper/held-descriptors.ts";
+import { DeferredClose, closeDescriptors, removeTables } from "../keeper/held-descriptors.ts";
 import { KeeperLink, type KeeperLinkParts } from "../keeper/keeper-link.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
 import { closeQuietly, namespaceOfSocket } from "../kernel/libc.ts";
-import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
+import type { HeldNamespace, Hold, Keep, Refusing } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
-import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Platform } from "./platform.ts";
 
+type KeeperPlatform = Pick<Platform, "runner" | "memory">;
+
+interface Refused {
+  readonly held: HeldNamespace;
+  readonly hold: Hold;
+}
+
 /** It is in the folder of the instance. */
-const SOCKET = join("keeper", "keeper.sock");
+export const KEEPER_SOCKET = join("keeper", "keeper.sock");
+/** The kernel ends a PID namespace with its first process, the keeper in it, too. */
+const FIRST_PROCESS = 1;
 const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };
 
 export class RunKeeper {
   readonly #link: KeeperLink | undefined;
+  readonly #platform: KeeperPlatform;
   #inherited = new Map<string, HeldNamespace>();
+  /** What the keeper refuses while this process runs, by namespace: until it is attached, or for good. */
+  readonly #refused = new Map<string, Refused>();
+  /** Served again, and still held by the keeper as they were, until it holds them as they are. */
+  readonly #resumed = new Map<string, Hold>();
+  /** Of these the containers are known, and are not to be served. */
+  readonly #refusedOn = new Set<string>();
+  /** That of the previous process, where this one has no keeper. */
+  #unused: Predecessor | undefined;
 
   constructor(
     { keeper }: RunSettings,
-    { backend }: RuleBackendChoice,
+    platform: Pick<Platform, "runner" | "memory" | "ruleBackend">,
     folder: string,
     events: Omit<KeeperLinkParts, "socketPath">,
   ) {
+    this.#platform = platform;
     // iptables-legacy has no socket that can remove rules: that takes programs inside the namespace.
-    if (keeper === "off" || backend === "iptables-legacy") return;
-    this.#link = new KeeperLink({ socketPath: join(folder, SOCKET), ...events });
+    if (keeper === "off" || platform.ruleBackend.backend === "iptables-legacy") return;
+    this.#link = new KeeperLink({ socketPath: join(folder, KEEPER_SOCKET), ...events });
   }
 
   /** undefined without a keeper. */
   get hold(): Keep | undefined {
     const link = this.#link;
-    return link && ((namespace) => link.hold(namespace));
+    if (link === undefined) return undefined;
+    return (namespace) => {
+      const hold = link.hold(namespace);
+      this.#resumed.get(namespace.id)?.release();
+      this.#resumed.delete(namespace.id);
+      return hold;
+    };
   }
 
   /** What the previous run left for one namespace; returned once. */
   readonly inherit = (id: string): HeldNamespace | undefined => {
     const found = this.#inherited.get(id);
     this.#inherited.delete(id);
-    return found;
+    return found ?? this.#resume(id);
   };
+
+  readonly refusing: Refusing = {
+    begin: async (held) => {
+      this.#refusedOn.add(held.id);
+      return await this.#refuse(held);
+    },
+    goOn: (id) => void this.#refusedOn.add(id),
+    end: (id) => {
+      this.#refusedOn.delete(id);
+      this.#handBack(id);
+    },
+  };
+
+  /** Returns whether the keeper refuses all its queries from now on. The descriptors are ours. */
+  async #refuse(held: HeldNamespace): Promise<boolean> {
+    const link = this.#link;
+    if (link === undefined || process.pid === FIRST_PROCESS) {
+      closeDescriptors(held);
+      return false;
+    }
+    const refused = { ...held, alone: "refuse-now" } as const;
+    const hold = link.hold({ ...refused, openGate: () => undefined });
+    this.#refused.set(held.id, { held: refused, hold });
+    if (await link.isTold()) return true;
+    this.#refused.delete(held.id);
+    hold.release();
+    closeDescriptors(held);
+    return false;
+  }
+
+  /** The keeper holds it as it is until it is attached, but lets this process read. */
+  #resume(id: string): HeldNamespace | undefined {
+    const found = this.#refused.get(id);
+    if (found === undefined) return undefined;
+    this.#refused.delete(id);
+    this.#refusedOn.delete(id);
+    found.hold.update({ ...found.held, alone: "refuse", openGate: () => undefined });
+    this.#link?.flush();
+    this.#resumed.set(id, found.hold);
+    return found.held;
+  }
 
   get report(): KeeperReport {
     return this.#link?.report ?? NONE;
+  }
+
+  /** Whether the keeper would go on without this process. */
+  get canRefuse(): boolean {
+    return this.report.state === "watching" && process.pid !== FIRST_PROCESS;
   }
 
   start(): void {
@@ -55,15 +125,22 @@ export class RunKeeper {
   }
 
   /**
-   * The process that serves now; undefined where there is none, or where this run cannot go on with its rule backend.
+   * The process to take over from: one that serves now, if `isReplacing`, or a keeper that refuses queries alone. Undefined where
+   * there is none, or where this run cannot go on with its rule backend.
    */
-  async findPredecessor(folder: string): Promise<Predecessor | undefined> {
-    return this.#link && (await Predecessor.find(join(folder, SOCKET)));
+  async findPredecessor(folder: string, isReplacing: boolean): Promise<Predecessor | undefined> {
+    if (isReplacing && this.#link === undefined) return undefined;
+    const path = join(folder, KEEPER_SOCKET);
+    const found = await (isReplacing ? Predecessor.find(path) : Predecessor.find(path).catch(() => undefined));
+    if (found === undefined || isReplacing || found.refusing > 0) return found;
+    found.channel.close();
+    return undefined;
   }
 
-  adopt({ channel, keeper }: Predecessor, inherited: Map<string, HeldNamespace>): void {
+  adopt(predecessor: Predecessor, inherited: Map<string, HeldNamespace>): void {
     this.#inherited = inherited;
-    this.#link?.adopt(channel, keeper);
+    if (this.#link === undefined) this.#unused = predecessor;
+    else this.#link.adopt(predecessor.channel, predecessor.keeper);
   }
 
   /** Gives it copies of what has been opened so far. */
@@ -71,12 +148,31 @@ export class RunKeeper {
     this.#link?.flush();
   }
 
-  /** Everything that is to be served is served now; hands the remaining namespaces back. */
-  finishTakeover(platform: Pick<Platform, "runner" | "memory">): void {
-    // Nobody waits for that: each goes when its lock is free.
-    for (const namespace of this.#inherited.values()) void handBack(namespace, platform);
+  /** What is to be served at once is served now; hands the remaining namespaces back, but not to refuse them is for `settled`. */
+  finishTakeover(): void {
+    for (const namespace of this.#inherited.values()) {
+      if (namespace.alone === "hand-back" || this.#link === undefined) void handBack(namespace, this.#platform);
+      else void this.#refuse(namespace);
+    }
     this.#inherited.clear();
     this.#link?.confirmTakeover();
+    void this.#unused?.endKeeper({ hasTaken: true });
+    this.#unused = undefined;
+  }
+
+  /** All containers are known, and attached where they are to be: hands back what nobody has claimed. */
+  settled(): void {
+    for (const id of this.#refused.keys()) if (!this.#refusedOn.has(id)) this.#handBack(id);
+  }
+
+  #handBack(id: string): void {
+    const found = this.#refused.get(id);
+    if (found === undefined) return;
+    this.#refused.delete(id);
+    // The keeper must not refuse what is about to go.
+    found.hold.release();
+    this.#link?.flush();
+    void handBack(found.held, this.#platform);
   }
 
   yield(): void {
@@ -88,16 +184,14 @@ export class RunKeeper {
     this.#link?.detach();
   }
 
-  /** Everything is handed back. */
+  /** Everything is handed back that Docker's resolver may answer. */
   end(): void {
     this.#link?.end();
   }
 }
 
-async function handBack(
-  namespace: HeldNamespace,
-  { runner, memory }: Pick<Platform, "runner" | "memory">,
-): Promise<void> {
+// Nobody waits for that: it goes when its lock is free.
+async function handBack(namespace: HeldNamespace, { runner, memory }: KeeperPlatform): Promise<void> {
   let fd = -1;
   try {
     fd = namespaceOfSocket(namespace.netlink);

@@ -124,7 +124,7 @@ export class Service {
       onKeeperLost: () => handover.cancelled(),
       onHandoverCompleted: (successor: number) => handover.completed(successor),
     };
-    const keeper = new RunKeeper(settings, platform.ruleBackend, folder, keeperEvents);
+    const keeper = new RunKeeper(settings, platform, folder, keeperEvents);
     const attachGate = gate();
     const log = this.#log;
     const composeParts = { settings, log, platform, folder, quarantines, keeper, startAfter: attachGate.passed };
@@ -159,12 +159,15 @@ export class Service {
     }
   }
 
-  /** The process to take over from, with --replace and where one serves. */
+  /** What to take over from: a process that serves, with --replace, or a keeper that refuses queries alone. */
   async #predecessor(keeper: RunKeeper, folder: string): Promise<Predecessor | undefined> {
-    if (!this.#reloads.settings.isReplacing) return undefined;
-    const predecessor = await keeper.findPredecessor(folder);
+    const { isReplacing } = this.#reloads.settings;
+    const predecessor = await keeper.findPredecessor(folder, isReplacing);
     if (predecessor === undefined || predecessor.isSameVersion) return predecessor;
     await endPredecessor(predecessor, this.#log);
+    // A process that ends leaves its keeper where policies are enforced.
+    const left = await keeper.findPredecessor(folder, false);
+    if (left !== undefined) await endPredecessor(left, this.#log);
     return undefined;
   }
 

@@ -74,7 +74,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   );
   const cluster = new ClusterLink(settings.cluster, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
   const journal = new Journal(folder);
-  const { hold, inherit } = keeper;
+  const { hold, inherit, refusing } = keeper;
   const sideParts = {
     settings,
     log,
@@ -89,10 +89,12 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     quarantines,
     hold,
     inherit,
+    refusing,
     startAfter,
   };
   const containerSide = target.compose(sideParts);
   querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
+  querySide.policies.isKept = () => keeper.canRefuse;
   querySide.policies.subjects = policySubjects(() => containerSide.containers.facts);
   const names = new ContainerNames(() => containerSide.containers.facts.values());
   querySide.failures.setContainerNames((labels, length) => names.has(labels, length));

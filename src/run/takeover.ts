@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { KEEPER_LIMITS } from "../keeper/limits.ts";
 import { closeDescriptors } from "../keeper/held-descriptors.ts";
+import { isKeeper } from "../keeper/keeper-link.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { Fault } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
@@ -16,6 +17,7 @@ import type { ExclusiveResources } from "./exclusive-resources.ts";
 import type { RunKeeper } from "./run-keeper.ts";
 
 const POLL_MS = 5;
+const SETTLED_POLL_MS = 250;
 
 interface TakeoverParts {
   readonly log: Log;
@@ -50,22 +52,38 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(POLL_MS);
   keeper.flush();
   await platform.kernelAnswers?.takePlaces();
-  keeper.finishTakeover(platform);
+  keeper.finishTakeover();
+  void whenSettled(containerSide).then(() => keeper.settled());
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 
-/** Asks an old process that cannot be taken over from to exit, and waits for that. Docker's resolver answers in between. */
-export async function endPredecessor({ main, channel }: Predecessor, log: Log): Promise<void> {
+async function whenSettled(containerSide: ContainerSide): Promise<void> {
+  while (!containerSide.isSettled) await sleep(SETTLED_POLL_MS, undefined, { ref: false });
+}
+
+/**
+ * Asks an old process that cannot be taken over from to exit, and waits for that; or ends its keeper, if that refuses alone.
+ * Docker's resolver answers in between.
+ */
+export async function endPredecessor({ main, keeper, refusing, channel }: Predecessor, log: Log): Promise<void> {
   channel.close();
+  if (refusing > 0 && isKeeper(keeper)) {
+    log.warn({ pid: keeper, namespaces: refusing }, "keeper that refuses queries has another version, ending it");
+    return await endProcess(keeper, "SIGKILL");
+  }
   if (main <= 0) {
     throw new Fault("NOT_HANDED_OVER", "The running dns11 has another version, and its pid is unknown", {
       remedy: "Stop it first; Docker's own resolver answers meanwhile.",
     });
   }
   log.warn({ pid: main }, "running dns11 has another version, stopping it");
-  process.kill(main, "SIGTERM");
+  await endProcess(main, "SIGTERM");
+}
+
+async function endProcess(pid: number, signal: NodeJS.Signals): Promise<void> {
+  process.kill(pid, signal);
   const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
-  while (isAlive(main) && performance.now() < deadlineMs) await sleep(POLL_MS);
+  while (isAlive(pid) && performance.now() < deadlineMs) await sleep(POLL_MS);
 }
 
 function isAlive(pid: number): boolean {

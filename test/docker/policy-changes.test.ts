@@ -206,7 +206,10 @@ test("of two policies on one namespace each must allow a name, and doctor names 
 
 test("what dns11 cannot hold: when both of its processes are gone, Docker's resolver answers again", async () => {
   assert.equal(await status(agent, "evil5.ok.test"), "NXDOMAIN");
+  const { pid: keeper } = (await instance.status()).keeper;
   instance.kill("SIGKILL");
+  await becomes(agent, "evil5.ok.test", "SERVFAIL");
+  process.kill(keeper ?? assert.fail("it has none"), "SIGKILL");
   await becomes(agent, "evil5.ok.test", "NOERROR");
   instance = await startDns11(engine, { args: ["--config", file], stateDir: instance.stateDir });
   await becomes(agent, "evil5.ok.test", "NXDOMAIN");

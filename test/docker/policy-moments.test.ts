@@ -1,5 +1,5 @@
 // A policy with addresses, the listener, and Docker's own resolver forwarding to it: no refused name leaves the machine when a container
-// starts, by Docker's own ports, or after dns11 was killed. The meter is the log of the name server, never dns11's own word.
+// starts, by Docker's own ports, or after dns11 and its keeper were killed. The meter is the log of the name server, never dns11's own word.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,10 +17,8 @@ import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const STARTS = 5;
-// The keeper would hand the container back to Docker's resolver; here nobody does.
 const SETTINGS = `version: 1
 listener: true
-keeper: off
 policies:
   agents:
     for: [network=agents]
@@ -98,9 +96,16 @@ test("no name leaves by the ports of Docker's own resolver", async () => {
   for (const port of ports) assert.deepEqual(await upstream.queriesFor(`evil-port-${port}.ok.test`), []);
 });
 
-test("no name leaves after dns11 was killed, and the next one goes on", async () => {
+test("no name leaves after dns11 and its keeper were killed, and the next one goes on", async () => {
+  const { pid: keeper } = (await instance.status()).keeper;
+  // One that is about to start another keeper must not.
+  instance.kill("SIGSTOP");
+  process.kill(keeper ?? assert.fail("it has none"), "SIGKILL");
   instance.kill("SIGKILL");
   await instance.ended();
+  await waitFor("the rules to go", async () =>
+    (await agent.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
+  );
   for (const index of [1, 2, 3]) await dig(agent, "+time=1", "+tries=1", `evil-death-${index}.ok.test`);
   const late = await runContainer(engine, { name: "late", networks: ["agents"] });
   await dig(late, "+time=1", "+tries=1", "evil-late.ok.test");

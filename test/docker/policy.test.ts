@@ -190,7 +190,7 @@ test("commands say what a policy says, by the code that decides", async () => {
   const list = await command("policy");
   assert.equal(list.code, 0, list.stdout);
   assert.match(list.stdout, /agent +agents +enforce +\d+/);
-  assert.match(list.stdout, /open at death: if dns11 ends, Docker's resolver answers again/);
+  assert.match(list.stdout, /open at death: if dns11 ends, its keeper refuses what is asked/);
 });
 
 test("a refusal is told with the command that allows the name, and that command does", async () => {

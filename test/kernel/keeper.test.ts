@@ -197,8 +197,8 @@ test("the keeper has few privileges in all of its threads, and only root can use
     const status = readFileSync(`/proc/${keeper}/task/${thread}/status`, "utf8");
     assert.match(status, /^Seccomp:\s+2$/m, `thread ${thread}`);
     assert.match(status, /^NoNewPrivs:\s+1$/m, `thread ${thread}`);
-    // Only CAP_NET_ADMIN, where a test's programs run.
-    if (Number(thread) === keeper) assert.match(status, /^CapEff:\s+0000000000001000$/m);
+    // CAP_NET_ADMIN and CAP_SYS_PTRACE, where a test's programs run.
+    if (Number(thread) === keeper) assert.match(status, /^CapEff:\s+0000000000081000$/m);
   }
 });
 

@@ -220,7 +220,8 @@ test("a network is closed before its containers are known, and what dns11 answer
   await using _ = network;
   await network.serve(network.machine, [53, 443]);
   using table = await network.table({ resolvers: [bytes("198.51.100.1")] });
-  await table.setNetworks([block("10.77.0.0", 24), block("fd77::", 64)]);
+  const blocks = [block("10.77.0.0", 24), block("fd77::", 64)];
+  await table.setNetworks([{ name: "closed", bridge: undefined, blocks }]);
   for (const address of [OUTSIDE.other, OUTSIDE.other6, GATEWAY[4]])
     assert.equal(await network.connect(other, address, 443), "refused", address);
   await markQueries(network);
@@ -233,6 +234,25 @@ test("a network is closed before its containers are known, and what dns11 answer
   assert.equal(toItself.stdout, "ok");
   await table.setNetworks([]);
   assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
+});
+
+test("from the bridge of a closed network nothing passes, whatever its source, before its link is known", async () => {
+  const { network, policed: born, other } = await policedPair();
+  await using _ = network;
+  await other.netns.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1"]);
+  await warmUp(network);
+  const sender = await network.packets(born.netns, "eth0");
+  const meter = await network.packets(network.outside, "out0");
+  const frames = framesOutside(partsOf(network, born, other));
+  await allArrive(sender, meter, frames);
+  // As at boot: the tables come with what is closed.
+  const networks = [{ name: "closed", bridge: "br0", blocks: [] }];
+  using table = await network.table({ networks });
+  await table.apply(network.policed(other), [network.linkOf(other)]);
+  await table.open(other.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
+  await network.machine.enter("conntrack", ["-F"]);
+  const fence = async (): Promise<void> => assert.equal(await network.connect(other, OUTSIDE.allowed, 443), "open");
+  await noneArrives(sender, meter, frames, fence);
 });
 
 test("connections that are open stay when their address is closed", async () => {

@@ -40,6 +40,7 @@ test("dpkg -i installs all files and starts nothing", async () => {
   for (const path of [
     "/usr/bin/dns11",
     "/usr/lib/systemd/system/dns11.service",
+    "/usr/lib/systemd/system/dns11-boot.service",
     "/usr/lib/systemd/user/dns11.service",
     "/usr/share/man/man8/dns11.8.gz",
     "/usr/share/man/man5/dns11.yaml.5.gz",

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { procText } from "../../src/kernel/proc-text.ts";
@@ -34,10 +34,11 @@ after(async () => await engine[Symbol.asyncDispose]());
 test("systemd-analyze verify accepts the unit, and the one of a user", async () => {
   for (const [source, manager] of [
     [PATH, "--system"],
+    ["scripts/systemd/dns11-boot.service", "--system"],
     ["scripts/systemd/user/dns11.service", "--user"],
   ] as const) {
     // The program is not installed here, which would be the only complaint.
-    const path = join(engine.folder, "dns11.service");
+    const path = join(engine.folder, basename(source));
     writeFileSync(path, readFileSync(source, "utf8").replaceAll("/usr/bin/dns11", "/bin/true"));
     const words = ["verify", manager, "--man=no", "--recursive-errors=no", path];
     const { code, stdout, stderr } = await run("systemd-analyze", words, {

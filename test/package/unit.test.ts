@@ -23,6 +23,8 @@ ExecStart=
 ExecStart=${PROGRAM} run ${ENGINE} --config ${ENGINE_FOLDER}/dns11.yaml
 ExecStopPost=
 ExecStopPost=-${PROGRAM} cleanup ${ENGINE}
+StateDirectory=
+Environment=STATE_DIRECTORY=/run/manager/dns11-state
 StandardOutput=append:${ENGINE_FOLDER}/service.log
 StandardError=append:${ENGINE_FOLDER}/service.log
 `;
@@ -137,6 +139,28 @@ test("with invalid settings it exits and is not restarted", async () => {
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
   await manager.systemctl("start", UNIT);
   await answeredWith(5);
+});
+
+// Each start has a mount namespace of its own, so the keeper knows the next process by its control group.
+test("where a policy is enforced, the keeper refuses while the service is away, and the next start goes on", async () => {
+  const enforced = "version: 1\npolicies:\n  all: {for: [network=shop], mode: enforce, allow: [a.test]}\n";
+  writeFileSync(join(engine.folder, "dns11.yaml"), enforced);
+  assert.equal((await manager.systemctl("reload", UNIT)).code, 0);
+  await waitFor("the policy", async () => ((await dig(web, "b.test")).status === "NXDOMAIN" ? true : undefined));
+  const pid = await mainPid();
+  process.kill(pid, "SIGKILL");
+  await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true));
+  await answeredWith(5);
+  assert.match(log(), /policies are enforced, refusing all queries/);
+  assert.equal((await manager.systemctl("stop", UNIT)).code, 0);
+  assert.equal(await manager.show(UNIT, "Result"), "success", log());
+  await waitFor("the keeper to refuse", async () => ((await dig(web, "db")).status === "SERVFAIL" ? true : undefined));
+  assert.match(log(), /The keeper refuses the queries of 2 containers/);
+  assert.equal((await manager.systemctl("start", UNIT)).code, 0, log());
+  await answeredWith(5);
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
+  assert.equal((await manager.systemctl("reload", UNIT)).code, 0);
+  await waitFor("no policy", async () => ((await dig(web, "b.test")).status === "NXDOMAIN" ? undefined : true));
 });
 
 test("stop hands all containers back to Docker's resolver and removes the state", async () => {

@@ -1191,6 +1191,10 @@ var LIMITS = {
   /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
   policyRefusedAddresses: 256,
   policyRefusedMs: 864e5,
+  /** What is kept of networks to close at boot: the file, networks in it, and blocks of each. A daemon has some dozens. */
+  closedNetworksBytes: 256 * 1024,
+  closedNetworks: 1e3,
+  closedNetworkBlocks: 16,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240

@@ -22,9 +22,18 @@ export interface HeldNamespace {
   readonly isOwned: boolean;
   /** A process of the namespace holds the lock of the tables, as far as is known: it is handed back last. */
   readonly isLocked: boolean;
+  /** What becomes of it when no process serves it. */
+  readonly alone: WhenAlone;
   /** Without these a program at lo ends, to which the rules lead queries: it must outlive the tables. */
   readonly programs: readonly number[];
 }
+
+/**
+ * It is handed back to Docker's resolver; or, where a policy is enforced, the keeper keeps tables and sockets and refuses its
+ * queries: when the serving process has ended, or from now on.
+ */
+export const WHEN_ALONE = ["hand-back", "refuse", "refuse-now"] as const;
+export type WhenAlone = (typeof WHEN_ALONE)[number];
 
 export interface HeldTable {
   readonly family: "ip" | "ip6" | "bridge";
@@ -50,3 +59,13 @@ export interface Hold {
 
 /** Gives the keeper copies of the descriptors. It removes the rules if this process dies before it releases them. */
 export type Keep = (namespace: ServedNamespace) => Hold;
+
+/** Has the keeper refuse namespaces while this process runs. */
+export interface Refusing {
+  /** From now on. Returns whether it does; the descriptors belong to whoever is called then. */
+  begin(namespace: HeldNamespace): Promise<boolean>;
+  /** What the previous process left of a namespace is to be refused on. */
+  goOn(id: string): void;
+  /** It may go back to Docker's resolver. */
+  end(id: string): void;
+}

@@ -2,7 +2,7 @@
  * ListenerAddresses: where dns11 answers outside of containers' namespaces. They are the same on every machine, so that a file of
  * settings, or an image, can name them. As a server of a container they stand for the host's servers: dns11 would ask itself.
  */
-import { isSameAddress } from "./address.ts";
+import { addressBytes, isSameAddress } from "./address.ts";
 
 export const LISTENER_ADDRESSES = {
   /** Link-local: no network has it, and no router forwards to it. */
@@ -17,3 +17,7 @@ export const LISTENER_MARKS = { asker: 0x646e7332, new: 0x646e7333 } as const;
 export function isListenerAddress(text: string): boolean {
   return Object.values(LISTENER_ADDRESSES).some((each) => isSameAddress(each, text));
 }
+
+export const LISTENER_ADDRESS_BYTES = Object.values(LISTENER_ADDRESSES).flatMap(
+  (address) => addressBytes(address) ?? [],
+);

@@ -4,7 +4,7 @@
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { HeldNamespace, Keep } from "../../base/model/held-namespace.ts";
+import type { HeldNamespace, Keep, Refusing } from "../../base/model/held-namespace.ts";
 import type { NamespaceRunner, NamespaceId } from "../namespace/namespace-runner.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
@@ -40,6 +40,10 @@ export interface AttachmentParts extends KernelTierParts {
   readonly isHostCaptured?: (() => boolean) | undefined;
   /** Hands copies of a namespace's descriptors to the keeper for as long as it is served. */
   readonly keep?: Keep | undefined;
+  /** Whether a policy is enforced for the container, so that Docker's resolver must not answer it. */
+  readonly isEnforced?: ((containerId: string) => boolean) | undefined;
+  /** Undefined where nobody can refuse anything. */
+  readonly refusing?: Refusing | undefined;
   /** What the old process held for this namespace; returned once. */
   readonly inherit?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
   /** Called when an endpoint starts and stops counting. */

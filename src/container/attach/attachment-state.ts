@@ -8,6 +8,7 @@
  *   undo       nothing of ours listens there any more: the attach mode reverts what it prepared in the namespace
  *   pause      no new queries, for a takeover; rules and sockets stay
  *   abandon    the takeover is complete: the new process serves, so rules and sockets stay
+ *   leave      Docker's resolver must not answer: the keeper refuses all queries, with the same rules and sockets
  */
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";

@@ -18,7 +18,7 @@
  * again when it begins.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { NftWatch } from "../../kernel/nft-watch.ts";
+import type { NftWatch } from "../../kernel/nft-watch.ts";
 import { isPoolFull } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
@@ -30,7 +30,6 @@ import type { View } from "../../base/model/view.ts";
 import { NamespaceJobs, type WaitStage } from "../namespace/namespace-jobs.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
-import type { NamespaceSockets } from "../namespace/sockets.ts";
 import { culpritsIn } from "../rules/culprit.ts";
 import { type ListenAddress, type TablePlan, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import type { ProbeResult } from "../rules/probe.ts";
@@ -38,6 +37,7 @@ import type { AttachMode } from "./attach-mode.ts";
 import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
 import { KeeperHold } from "./keeper-hold.ts";
 import { KernelCheck } from "./kernel-check.ts";
+import { leaveServing, pauseServing } from "./leave-serving.ts";
 import {
   type OpenNamespace,
   closeLater,
@@ -59,6 +59,7 @@ import {
 } from "./serving.ts";
 import { type AttachmentState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
 import { untilQuiet } from "./until-quiet.ts";
+import { watchRules } from "./watch-rules.ts";
 
 export class Attachment {
   readonly claim: NamespaceClaim;
@@ -91,7 +92,7 @@ export class Attachment {
     this.mode = mode;
     this.#view = view;
     this.#parts = parts;
-    this.#hold = new KeeperHold(parts.keep, () => this.#opened && { id: this.#opened.id, spared: this.#spared });
+    this.#hold = new KeeperHold(claim, parts, () => this.#opened && { id: this.#opened.id, spared: this.#spared });
   }
 
   get state(): AttachmentState {
@@ -251,12 +252,8 @@ export class Attachment {
   /** Accepts no new queries and touches no rule: the next process is about to take over the same sockets. */
   pause(): void {
     this.#isDraining = true;
-    const serving = this.#serving;
-    if (serving === undefined) return;
-    const { bound, pairs } = serving;
-    const descriptors = serving.endpoint.pause();
-    serving.bound = bound.map((pair, index) => ({ ...pair, ...descriptors[index] }));
-    serving.pairs = pairs.map((pair) => serving.bound[bound.indexOf(pair)] as NamespaceSockets);
+    if (this.#serving === undefined) return;
+    pauseServing(this.#serving);
     this.#hold.renew();
   }
 
@@ -266,6 +263,22 @@ export class Attachment {
     this.#serving?.endpoint.resume();
     this.#serving?.kernel.space?.takePlace();
     await this.updateCapture();
+  }
+
+  /** Policies may have changed. */
+  renewPolicy(): void {
+    this.#hold.renewPolicy();
+  }
+
+  /** Lets go, where Docker's resolver must not answer: the keeper refuses all queries. Returns whether it does. */
+  async leave(): Promise<boolean> {
+    const serving = this.#serving;
+    if (serving === undefined || this.#isDraining || !this.#hold.isRefusing) return false;
+    this.#isDraining = true;
+    const isLeft = await leaveServing(serving, this.#hold, this.#parts.refusing);
+    if (isLeft) this.abandon();
+    else this.#isDraining = false;
+    return isLeft;
   }
 
   /** Lets go after a takeover: another process serves the namespace, so rules and sockets stay. */
@@ -321,7 +334,8 @@ export class Attachment {
       parts: this.#parts,
       isTrial: this.#state.kind === "failed",
       ownPorts: this.#ownPorts,
-      watchRules: () => void (this.#watch ??= this.#watchRules()),
+      watchRules: () =>
+        void (this.#watch ??= watchRules(this.#ownPorts, this.#parts, () => this.#serving?.kernel.retry.hurry())),
     });
     this.#spared = spared;
     // It may have changed while the rules were installed.
@@ -339,19 +353,6 @@ export class Attachment {
     });
     this.#hold.begin(serving);
     return serving;
-  }
-
-  /** Without nf_tables the kernel reports no changes; the verification timer is shorter then. */
-  #watchRules(): NftWatch | undefined {
-    try {
-      return new NftWatch(this.#ownPorts, () => {
-        this.#serving?.kernel.retry.hurry();
-        this.#parts.onForeignChange();
-      });
-    } catch (error) {
-      if (this.#parts.ruleBackend.backend === "iptables-legacy") return undefined;
-      throw error;
-    }
   }
 
   async #markVerified(): Promise<void> {

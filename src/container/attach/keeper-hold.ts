@@ -1,9 +1,12 @@
 /**
  * KeeperHold: what the keeper has of a namespace that is served: copies of the descriptors with which it hands the namespace
- * back when this process dies, or passes it on to the next one.
+ * back when this process dies, refuses its queries, or passes it on to the next one.
  */
-import type { Hold, Keep, ServedNamespace } from "../../base/model/held-namespace.ts";
+import type { HeldNamespace, Hold, Keep, ServedNamespace, WhenAlone } from "../../base/model/held-namespace.ts";
+import { duplicate } from "../../kernel/libc.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
+import type { NamespaceClaim } from "../namespace/proof.ts";
+import type { AttachmentParts } from "./attachment-parts.ts";
 import type { Serving } from "./serving.ts";
 
 /** What the attachment knows of it now. */
@@ -12,12 +15,19 @@ type Known = Pick<ServedNamespace, "spared"> & { readonly id: NamespaceId };
 export class KeeperHold {
   readonly #keep: Keep | undefined;
   readonly #known: () => Known | undefined;
+  readonly #isEnforced: () => boolean;
   #serving: Serving | undefined;
   #hold: Hold | undefined;
+  #alone: WhenAlone = "hand-back";
 
-  constructor(keep: Keep | undefined, known: () => Known | undefined) {
+  constructor(
+    { containerId }: NamespaceClaim,
+    { keep, isEnforced }: Pick<AttachmentParts, "keep" | "isEnforced">,
+    known: () => Known | undefined,
+  ) {
     this.#keep = keep;
     this.#known = known;
+    this.#isEnforced = () => isEnforced?.(containerId) === true;
   }
 
   begin(serving: Serving): void {
@@ -30,6 +40,30 @@ export class KeeperHold {
   renew(): void {
     const held = this.#hold && this.#held();
     if (held !== undefined) this.#hold?.update(held);
+  }
+
+  /** Policies may have changed. */
+  renewPolicy(): void {
+    if (this.#whenAlone() !== this.#alone) this.renew();
+  }
+
+  /** Whether the keeper refuses its queries when nobody serves it. */
+  get isRefusing(): boolean {
+    return this.#hold !== undefined && this.#alone !== "hand-back";
+  }
+
+  /** Descriptors of our own for all of it; undefined without a keeper. */
+  copy(): HeldNamespace | undefined {
+    const held = this.#hold && this.#held();
+    if (held === undefined) return undefined;
+    const { openGate: _, ...fields } = held;
+    return {
+      ...fields,
+      netlink: duplicate(held.netlink),
+      pairs: held.pairs.map((pair) => ({ ...pair, udp: duplicate(pair.udp), tcp: duplicate(pair.tcp) })),
+      programs: held.programs.map((fd) => duplicate(fd)),
+      gate: undefined,
+    };
   }
 
   /** There is nothing to hand back any more. */
@@ -51,6 +85,13 @@ export class KeeperHold {
     const { netns, rules, zone, bound: pairs, kernel } = this.#serving;
     const programs = kernel.space?.held ?? [];
     const openGate = (): number | undefined => netns.openGate();
-    return rules.removal && { ...known, ...rules.removal, zone, pairs, programs, openGate, isLocked: netns.isAtLock };
+    const alone = (this.#alone = this.#whenAlone());
+    const isLocked = netns.isAtLock;
+    return rules.removal && { ...known, ...rules.removal, zone, pairs, programs, openGate, isLocked, alone };
+  }
+
+  /** Where only probes come to us, Docker's resolver answers in any case. */
+  #whenAlone(): WhenAlone {
+    return this.#isEnforced() && this.#serving?.isTrial === false ? "refuse" : "hand-back";
   }
 }

@@ -9,6 +9,7 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import type { View } from "../../base/model/view.ts";
+import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
 import type { AttachMode } from "./attach-mode.ts";
@@ -16,6 +17,7 @@ import type { AttachmentParts } from "./attachment-parts.ts";
 import type { OpenEndpointFor } from "./endpoint.ts";
 import type { AttachmentState } from "./attachment-state.ts";
 import { KernelTurns } from "./kernel-turns.ts";
+import { namespaceOf } from "./leave-serving.ts";
 import { verifyAndWait } from "./verify-and-wait.ts";
 import { VerifyQueue } from "./verify-queue.ts";
 
@@ -39,6 +41,8 @@ interface ReconcilerEntry {
   /** Probes after foreign rules changed. */
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
+  /** It is not served, and Docker's resolver must not answer it. */
+  isRefused: boolean;
 }
 
 /** The result of a repair: rules re-created, attached again, or neither worked. */
@@ -52,6 +56,8 @@ interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onStat
   readonly isSuspect?: (containerId: string) => boolean;
   /** Runs `work` on a container's namespace and records which container it is, in case the process dies. */
   readonly runAttach?: (containerId: string, work: () => Promise<void>) => Promise<void>;
+  /** Nobody can refuse its queries, so that it goes back to Docker's resolver whatever its policy. */
+  readonly onLeft?: ((containerId: string) => void) | undefined;
 }
 
 export class Reconciler {
@@ -59,6 +65,8 @@ export class Reconciler {
   readonly #onState: OnAttachmentState;
   readonly #entries = new Map<string, ReconcilerEntry>();
   readonly #queue = new Set<string>();
+  /** The namespaces of containers that are neither served nor left to Docker's resolver. */
+  readonly #refused = new Map<string, NamespaceId>();
   /** Attachments that are being detached. */
   readonly #detaching = new Map<Attachment, Promise<void>>();
   readonly #everyMs: number;
@@ -99,6 +107,8 @@ export class Reconciler {
     const entry = this.#entries.get(containerId) ?? newEntry();
     this.#entries.set(containerId, entry);
     entry.desired = desired;
+    entry.isRefused = false;
+    this.#refused.delete(containerId);
     if (entry.attachment !== undefined && isStillFor(entry.attachment, desired)) {
       entry.attachment.setView(desired.view);
       // A change of the container is a reason to retry at once.
@@ -145,7 +155,32 @@ export class Reconciler {
     return (await verifyAndWait(attachment)) ? "reattached" : "failed";
   }
 
+  /** Policies may have changed. */
+  renewPolicies(): void {
+    for (const [, attachment] of this.attachments()) attachment.renewPolicy();
+  }
+
+  /** It is not to be served, nor to be left to Docker's resolver. */
+  refuse(claim: NamespaceClaim): void {
+    const { containerId } = claim;
+    const entry = this.#entries.get(containerId);
+    if (entry !== undefined) entry.isRefused = true;
+    this.#clear(containerId);
+    if (this.#refused.has(containerId)) return;
+    const id = entry?.attachment?.namespaceId ?? namespaceOf(claim, this.#parts.prove);
+    if (id === undefined) return;
+    this.#refused.set(containerId, id);
+    this.#parts.refusing?.goOn(id);
+  }
+
   clearDesired(containerId: string): void {
+    const refused = this.#refused.get(containerId);
+    this.#refused.delete(containerId);
+    if (refused !== undefined) this.#parts.refusing?.end(refused);
+    this.#clear(containerId);
+  }
+
+  #clear(containerId: string): void {
     const entry = this.#entries.get(containerId);
     if (entry === undefined) return;
     entry.desired = undefined;
@@ -197,7 +232,7 @@ export class Reconciler {
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
     for (const each of this.#entries.values()) [each.timer, each.changeTimer].forEach((timer) => clearTimeout(timer));
     this.#entries.clear();
-    for (const attachment of attachments) this.#detachLater(attachment);
+    for (const attachment of attachments) this.#detachLater(attachment, true);
     const detaching = [...this.#detaching];
     await Promise.all(detaching.map(async ([attachment, done]) => await attachment.endOf(done, "late")));
   }
@@ -249,7 +284,7 @@ export class Reconciler {
       entry.attachment = undefined;
       entry.attempts = 0;
       clearTimeout(entry.timer);
-      this.#detachLater(current);
+      this.#detachLater(current, entry.isRefused);
     }
     if (desired === undefined) {
       this.#entries.delete(containerId);
@@ -349,8 +384,9 @@ export class Reconciler {
     }
   }
 
-  #detachLater(attachment: Attachment): void {
-    const done = this.#detach(attachment).finally(() => this.#detaching.delete(attachment));
+  /** `isRefused`: if a policy is enforced there, queries are refused from then on. */
+  #detachLater(attachment: Attachment, isRefused = false): void {
+    const done = this.#detach(attachment, isRefused).finally(() => this.#detaching.delete(attachment));
     this.#detaching.set(attachment, done);
   }
 
@@ -361,8 +397,10 @@ export class Reconciler {
   }
 
   /** Does not throw. */
-  async #detach(attachment: Attachment): Promise<void> {
+  async #detach(attachment: Attachment, isRefused: boolean): Promise<void> {
     try {
+      if (isRefused && (await attachment.leave())) return;
+      if (isRefused && attachment.isOpen) this.#parts.onLeft?.(attachment.claim.containerId);
       // With iptables-legacy, detaching a hundred namespaces in one go would block all answers for seconds.
       await ownRound();
       await attachment.drain();
@@ -391,6 +429,7 @@ function newEntry(): ReconcilerEntry {
     timer: undefined,
     changeTimer: undefined,
     lastProbeMs: -Infinity,
+    isRefused: false,
   };
 }
 

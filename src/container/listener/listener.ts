@@ -277,8 +277,8 @@ export class Listener {
 }
 
 function heldOf({ netns, table, pairs }: Serving): ServedNamespace {
-  const openGate = (): number | undefined => netns.openGate();
-  return { ...table.removal, id: HELD_ID, pairs, zone: 0, spared: [], programs: [], isLocked: false, openGate };
+  const none = { zone: 0, spared: [], programs: [], isLocked: false, alone: "hand-back" } as const;
+  return { ...table.removal, ...none, id: HELD_ID, pairs, openGate: () => netns.openGate() };
 }
 
 function release({ endpoint, table, netns }: Serving): void {

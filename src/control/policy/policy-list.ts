@@ -30,7 +30,16 @@ const BIRTH: ClosedMoment = {
 };
 const DEATH: ClosedMoment = {
   isClosed: false,
-  because: "if dns11 ends, Docker's resolver answers again, and forwards every name",
+  because: "if dns11 ends, Docker's resolver answers again, and forwards every name: dns11 has no keeper to refuse it",
+};
+const KEPT_AT_DEATH: ClosedMoment = {
+  isClosed: false,
+  because:
+    "if dns11 ends, its keeper refuses what is asked at 127.0.0.11; but Docker's resolver still answers at its own ports behind that, and everything if the keeper ends, too",
+};
+const BOOT: ClosedMoment = {
+  isClosed: false,
+  because: "Docker starts containers before dns11 runs, and its resolver answers them",
 };
 const BIRTH_WITHOUT_NETWORK: ClosedMoment = {
   isClosed: false,
@@ -54,7 +63,11 @@ const NAMES_IN_LIFE: ClosedMoment = {
 };
 const NAMES_AT_DEATH: ClosedMoment = {
   isClosed: false,
-  because: `its connections are held, but if dns11 ends, ${DOCKER_FORWARDS}`,
+  because: `its connections are held, but if dns11 ends, and its keeper, too, ${DOCKER_FORWARDS}`,
+};
+const NAMES_AT_BOOT: ClosedMoment = {
+  isClosed: false,
+  because: `its connections are held, but until dns11 runs, ${DOCKER_FORWARDS}`,
 };
 const RECORDED: ClosedMoment = { isClosed: false, because: "the policy only records: mode is not enforce" };
 const NAMES_ONLY: ClosedMoment = {
@@ -108,9 +121,10 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
     ...policies.countsOf(owner.id),
     names: lastNames(policies, owner.id),
     addresses: held === undefined ? null : addressesOf(held),
+    boot: moment(bootOf(held)),
     birth: moment(birthOf(held)),
     life: moment(lifeOf(held)),
-    death: moment(deathOf(held)),
+    death: moment(deathOf(held, policies.isKept())),
     grants: policies.grantsOf(owner.id).map(({ text }) => text),
     problems: [
       ...assignment.problems,
@@ -118,6 +132,17 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
       ...(notServed === undefined ? [] : [`dns11 does not serve it, so its policy does nothing: ${notServed}`]),
     ],
   };
+}
+
+function bootOf(held: Held | undefined): ClosedMoment {
+  if (held?.state !== "enforced") return BOOT;
+  if (!held.isClosedAtBirth) return BIRTH_WITHOUT_NETWORK;
+  if (held.bootProblem !== undefined)
+    return {
+      isClosed: false,
+      because: `its networks are not closed before Docker starts containers: ${held.bootProblem}`,
+    };
+  return held.isDockerHeld ? HELD : NAMES_AT_BOOT;
 }
 
 function birthOf(held: Held | undefined): ClosedMoment {
@@ -132,8 +157,8 @@ function lifeOf(held: Held | undefined): ClosedMoment {
   return { isClosed: false, because: held.reason ?? "the kernel does not judge its packets yet" };
 }
 
-function deathOf(held: Held | undefined): ClosedMoment {
-  if (held?.state !== "enforced") return DEATH;
+function deathOf(held: Held | undefined, isKept: boolean): ClosedMoment {
+  if (held?.state !== "enforced") return isKept ? KEPT_AT_DEATH : DEATH;
   return held.isDockerHeld ? HELD : NAMES_AT_DEATH;
 }
 

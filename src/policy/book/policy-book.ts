@@ -51,6 +51,8 @@ export interface Held {
   readonly isClosedAtBirth: boolean;
   /** What Docker's own resolver forwards for it leaves from the container, where its packets are judged. */
   readonly isDockerHeld: boolean;
+  /** Why its networks are not closed before Docker starts, as a clause; undefined if they are. */
+  readonly bootProblem: string | undefined;
   /** Addresses that are open now, each with a port or with all. */
   readonly open: number;
   /** Where packets of the last day were refused. */
@@ -91,6 +93,8 @@ export class PolicyBook {
   onAssigned: ((policy: NamespacePolicy) => void) | undefined;
   /** How the kernel holds the connections of a namespace; undefined if it does not. */
   heldOf: (ownerId: string) => Held | undefined = () => undefined;
+  /** Whether the keeper refuses queries when dns11 has ended. */
+  isKept: () => boolean = () => false;
   /** Policies or containers have changed. */
   onRefreshed: (() => void) | undefined;
   readonly log = new RefusalLog();
@@ -157,6 +161,11 @@ export class PolicyBook {
   /** Whether one of them is enforced. */
   isEnforcedFor(ownerId: string): boolean {
     return this.assignmentOf(ownerId).policies.some(({ policy }) => policy.mode === "enforce");
+  }
+
+  /** The same for a namespace that is served, which costs nothing. */
+  isEnforcedIn(ownerId: string): boolean {
+    return this.policyOf(ownerId)?.policies.some(({ mode }) => mode === "enforce") === true;
   }
 
   /** The policies of a namespace that is served. */

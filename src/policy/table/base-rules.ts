@@ -3,7 +3,7 @@
  * the networks whose containers are refused everything until they are known.
  */
 import { LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
-import type { AddressBlock } from "../model/address-block.ts";
+import type { ClosedNetwork } from "../model/closed-network.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
@@ -20,7 +20,7 @@ import { rejections } from "./container-rules.ts";
 import type { Rule } from "../../kernel/nft-table.ts";
 import { ADDRESS_LENGTHS, NEIGHBOUR_PLAN, NETWORKS_CHAIN, UNKNOWN_CHAIN, whoMap, whoPlan, TABLES } from "./layout.ts";
 import { NEIGHBOUR_MESSAGES } from "./link-rules.ts";
-import { PROTOCOLS, fromBlock, inState, isDestinedTo, loadSource, ofFamily } from "./matches.ts";
+import { PROTOCOLS, enteredBy, fromBlock, inState, isDestinedTo, loadSource, ofFamily } from "./matches.ts";
 
 /** Before the filters of Docker and of firewalls: what passes here is still theirs to refuse. */
 const PRIORITY = -10;
@@ -48,11 +48,23 @@ export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): N
 }
 
 /** Networks whose containers are refused everything until they are known. */
-export function networkCommands(subnets: readonly AddressBlock[]): NftCommand[] {
-  const rules = subnets.map((block): Rule => (w) => {
-    fromBlock(w, block);
-    verdict(w, nft.NFT_GOTO, UNKNOWN_CHAIN);
-  });
+export function networkCommands(networks: readonly ClosedNetwork[]): NftCommand[] {
+  const refuse = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, UNKNOWN_CHAIN);
+  const rules = networks.flatMap(({ bridge, blocks }): Rule[] => [
+    // Whatever source they claim: nothing else is known of their links yet.
+    ...(bridge === undefined
+      ? []
+      : [
+          (w: Parameters<Rule>[0]): void => {
+            enteredBy(w, bridge);
+            refuse(w);
+          },
+        ]),
+    ...blocks.map((block): Rule => (w) => {
+      fromBlock(w, block);
+      refuse(w);
+    }),
+  ]);
   return TABLES.inet.replaceRules(NETWORKS_CHAIN, rules);
 }
 

@@ -26,6 +26,8 @@ const FAMILIES = { 4: NFPROTO_IPV4, 16: NFPROTO_IPV6 } as const;
 const SOURCE_AT = { 4: 12, 16: 8 } as const;
 const DESTINATION_AT = { 4: 16, 16: 24 } as const;
 const MAC_BYTES = 6;
+/** IFNAMSIZ, with the zero at its end. */
+const LINK_NAME_BYTES = 16;
 
 export function ofFamily(w: NetlinkWriter, length: AddressLength): void {
   loadMeta(w, nft.NFT_META_NFPROTO);
@@ -36,6 +38,14 @@ export function ofFamily(w: NetlinkWriter, length: AddressLength): void {
 export function passesThrough(w: NetlinkWriter): void {
   loadMeta(w, nft.NFT_META_OIF);
   compare(w, nativeU32(0), nft.NFT_CMP_NEQ);
+}
+
+/** It came in by the link of this name, which need not exist yet. */
+export function enteredBy(w: NetlinkWriter, link: string): void {
+  const name = Buffer.alloc(LINK_NAME_BYTES);
+  name.write(link, "latin1");
+  loadMeta(w, nft.NFT_META_IIFNAME);
+  compare(w, name);
 }
 
 /** In any of these states of connection tracking. */

@@ -15,7 +15,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { portKey, readPortKey } from "../../kernel/nft-port-key.ts";
 import { type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import type { AddressBlock } from "../model/address-block.ts";
+import type { ClosedNetwork } from "../model/closed-network.ts";
 import { baseCommands, networkCommands } from "./base-rules.ts";
 import { type PolicedContainer, containerCommands, lengthsOf, removalCommands } from "./container-rules.ts";
 import type { SetElement } from "../../kernel/nft-table.ts";
@@ -45,6 +45,8 @@ export interface PolicyTableParts {
   readonly inherited?: number;
   /** Addresses of this machine at which dns11 answers. */
   readonly resolvers: readonly Uint8Array[];
+  /** Networks that are closed in the same step, in place of those that were. */
+  readonly networks?: readonly ClosedNetwork[];
 }
 
 /** An address to open; with every port where none is named. */
@@ -95,10 +97,14 @@ export class PolicyTable implements Disposable {
   }
 
   /** Creates the tables, or adopts those that are there with all that they hold. */
-  static async open({ memory, within, inherited, resolvers }: PolicyTableParts): Promise<PolicyTable> {
+  static async open({ memory, within, inherited, resolvers, networks }: PolicyTableParts): Promise<PolicyTable> {
     const socket = within(() => new NftSocket(memory, inherited));
+    const closing = networks === undefined ? [] : networkCommands(networks);
     try {
-      return new PolicyTable(socket, await isCreatedOwned(socket, resolvers));
+      return new PolicyTable(
+        socket,
+        await isCreatedOwned(socket, (flags) => [...baseCommands(flags, resolvers), ...closing]),
+      );
     } catch (error) {
       socket.close();
       throw error;
@@ -120,17 +126,13 @@ export class PolicyTable implements Disposable {
   }
 
   /** The shortened ids of the containers in the tables that are there, whoever has made them. */
-  static containersLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): string[] {
-    const socket = within(() => new NftSocket(memory));
-    try {
-      const chains = new TableReader(socket).chains("inet");
-      return chains.flatMap((chain) => /^judge-(.+)$/.exec(chain)?.[1] ?? []);
-    } catch (error) {
-      if (NO_TABLES.has(codeOf(error) ?? "")) return [];
-      throw error;
-    } finally {
-      socket.close();
-    }
+  static containersLeft(parts: Pick<PolicyTableParts, "memory" | "within">): string[] {
+    return chainsLeft(parts).flatMap((chain) => /^judge-(.+)$/.exec(chain)?.[1] ?? []);
+  }
+
+  /** Whether there are tables, whoever has made them. */
+  static exists(parts: Pick<PolicyTableParts, "memory" | "within">): boolean {
+    return chainsLeft(parts).length > 0;
   }
 
   /** Whoever takes over the tables needs it. */
@@ -144,8 +146,8 @@ export class PolicyTable implements Disposable {
   }
 
   /** Networks whose containers are refused everything until they are known. */
-  async setNetworks(subnets: readonly AddressBlock[]): Promise<void> {
-    await this.#transact(networkCommands(subnets));
+  async setNetworks(networks: readonly ClosedNetwork[]): Promise<void> {
+    await this.#transact(networkCommands(networks));
   }
 
   /** Polices a container, or does it anew: what is open stays open, and nothing passes in between. */
@@ -307,9 +309,21 @@ export class PolicyTable implements Disposable {
   }
 }
 
-async function isCreatedOwned(socket: NftSocket, resolvers: readonly Uint8Array[]): Promise<boolean> {
+function chainsLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): string[] {
+  const socket = within(() => new NftSocket(memory));
   try {
-    await socket.transact(baseCommands(nft.NFT_TABLE_F_OWNER | nft.NFT_TABLE_F_PERSIST, resolvers));
+    return new TableReader(socket).chains("inet");
+  } catch (error) {
+    if (NO_TABLES.has(codeOf(error) ?? "")) return [];
+    throw error;
+  } finally {
+    socket.close();
+  }
+}
+
+async function isCreatedOwned(socket: NftSocket, commands: (flags: number) => NftCommand[]): Promise<boolean> {
+  try {
+    await socket.transact(commands(nft.NFT_TABLE_F_OWNER | nft.NFT_TABLE_F_PERSIST));
     return true;
   } catch (error) {
     const code = codeOf(error);
@@ -321,7 +335,7 @@ async function isCreatedOwned(socket: NftSocket, resolvers: readonly Uint8Array[
     }
     if (!CANNOT_OWN.has(code ?? "")) throw error;
   }
-  await socket.transact(baseCommands(0, resolvers));
+  await socket.transact(commands(0));
   return false;
 }
 

@@ -54,6 +54,10 @@ export class AttachmentLog {
     else limitedLog.log("warn", container, about, "changes of rules wait for another container", options);
   }
 
+  onLeft(container: string): void {
+    this.#parts.log.warn({ container }, "a policy is enforced, but Docker's resolver answers from now on");
+  }
+
   #whoAnswers(id: string, code: string): string {
     if (code === "OWNED_ELSEWHERE") return "served by another dns11";
     if (id === HOST_ID) return "names do not resolve on the host";

@@ -279,7 +279,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { platform, hold, inherit, startAfter, querySide, quarantines, counts } = this.#parts;
+    const { platform, hold, inherit, refusing, startAfter, querySide, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -295,6 +295,9 @@ export class EngineSide implements ContainerSide {
         openEndpointFor: querySide.openEndpointFor,
         keep: hold,
         inherit,
+        refusing,
+        isEnforced: (id) => querySide.policies.isEnforcedIn(id),
+        onLeft: (id) => querySide.policies.isEnforcedIn(id) && this.#log.onLeft(this.#nameOf(id)),
         startAfter,
         isSuspect: quarantines.isSuspect,
         runAttach: async (id, work) => await quarantines.recorder.attaching(id, work),

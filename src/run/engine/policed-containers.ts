@@ -8,8 +8,9 @@ import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
+import { LISTENER_ADDRESS_BYTES } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
+import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -18,7 +19,10 @@ import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
 import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
-import { type AddressBlock, readAddressBlock } from "../../policy/model/address-block.ts";
+import { BootClosing } from "../../policy/boot/boot-closing.ts";
+import { serviceFolder } from "../../policy/boot/closed-networks-file.ts";
+import { type AddressBlock, blockText, readAddressBlock } from "../../policy/model/address-block.ts";
+import type { ClosedNetwork } from "../../policy/model/closed-network.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import type { AnswerGate } from "../../query/gate/answer-gate.ts";
 import type { ContainerSideParts } from "../container-side.ts";
@@ -33,16 +37,18 @@ interface PolicedContainersParts {
   readonly gate: AnswerGate;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** Keeps what is closed for the next boot. */
+  readonly boot: BootClosing;
   /** All networks of the engine, also those without containers. */
   readonly listNetworks: () => Promise<readonly NetworkFact[]>;
   readonly onEvent: ReportEvent;
+  /** Policies or containers have changed. */
+  readonly onPolicies: () => void;
 }
 
 /** How long another process may have the tables: as long as it takes to learn all containers, and to drain. */
 const OWNED_MS_MAX = 60_000;
 const OWNED_POLL_MS = 10;
-/** Where dns11 answers outside of containers' namespaces. */
-const RESOLVERS = Object.values(LISTENER_ADDRESSES).flatMap((address) => addressBytes(address) ?? []);
 
 export class PolicedContainers {
   readonly #parts: PolicedContainersParts;
@@ -50,8 +56,8 @@ export class PolicedContainers {
   readonly #assignments = new Map<string, Assignment>();
   #table: Promise<PolicyTable> | undefined;
   #isClosed = false;
-  /** The networks that are closed from the beginning: their names, and their blocks as text. */
-  #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "[]" };
+  /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
+  #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
   #closing: Promise<void> = Promise.resolve();
 
   constructor(parts: PolicedContainersParts) {
@@ -63,7 +69,10 @@ export class PolicedContainers {
       policyOf: (id) => book.policyOf(id),
       onState: (id, state) => this.#onState(id, state),
     });
-    book.onRefreshed = () => this.#refresh();
+    book.onRefreshed = () => {
+      this.#refresh();
+      parts.onPolicies();
+    };
     book.onAssigned = (policy) => {
       this.#assignments.set(policy.containerId, book.assignmentOf(policy.containerId));
       this.enforcement.assigned(policy);
@@ -82,6 +91,7 @@ export class PolicedContainers {
   async synced(): Promise<void> {
     this.#refresh();
     if (!this.isOn) {
+      this.#keepForBoot([]);
       const { memory } = this.#parts.platform;
       if (await PolicyTable.removeLeft({ memory, within: this.#within }))
         this.#parts.onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
@@ -126,7 +136,7 @@ export class PolicedContainers {
     const deadlineMs = performance.now() + OWNED_MS_MAX;
     for (;;) {
       try {
-        return await PolicyTable.open({ memory, within: this.#within, resolvers: RESOLVERS });
+        return await PolicyTable.open({ memory, within: this.#within, resolvers: LISTENER_ADDRESS_BYTES });
       } catch (error) {
         if (codeOf(error) !== "POLICY_OWNED" || performance.now() > deadlineMs || this.#isClosed) throw error;
       }
@@ -152,15 +162,24 @@ export class PolicedContainers {
       await before;
       try {
         const names = new Set(this.#networkNames());
-        const networks = names.size === 0 ? [] : await this.#parts.listNetworks();
-        const blocks = networks.filter(({ name }) => names.has(name)).flatMap(blocksOf);
-        const text = JSON.stringify(blocks.map(({ bytes, prefix }) => [[...bytes], prefix]));
-        if (text !== this.#closed.text) await (await this.#openedTable()).setNetworks(blocks);
+        const listed = names.size === 0 ? [] : await this.#parts.listNetworks();
+        const networks = listed.filter(({ name }) => names.has(name)).map(closedNetwork);
+        const text = JSON.stringify(networks.map(({ bridge, blocks }) => [bridge, blocks.map(blockText)]));
+        if (text !== this.#closed.text) {
+          await (await this.#openedTable()).setNetworks(networks);
+          this.#keepForBoot(networks);
+        }
         this.#closed = { names, text };
       } catch (error) {
         this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
       }
     })();
+  }
+
+  #keepForBoot(networks: readonly ClosedNetwork[]): void {
+    const reason = this.#parts.boot.keep(networks);
+    if (reason !== undefined)
+      this.#parts.onEvent({ reason }, "cannot keep which networks are to be closed at boot", "warn");
   }
 
   *#networkNames(): Generator<string> {
@@ -205,6 +224,7 @@ export class PolicedContainers {
           .get(id)
           ?.endpoints.every(({ networkName }) => this.#closed.names.has(networkName)) === true,
       isDockerHeld: asksFromContainer(facts().get(id)),
+      bootProblem: this.#parts.boot.problem,
       open: this.enforcement.openCount(id),
       refused: () => this.enforcement.refused(id),
     };
@@ -249,6 +269,10 @@ function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): 
   };
 }
 
+function closedNetwork(network: NetworkFact): ClosedNetwork {
+  return { name: network.name, bridge: network.bridge, blocks: blocksOf(network) };
+}
+
 function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
   return (network?.addressBlocks ?? []).flatMap((text) => readAddressBlock(text) ?? []);
 }
@@ -256,6 +280,7 @@ function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
 /** The parts of an EngineSide; the directory is the current one. */
 interface Side {
   readonly directory: Directory;
+  readonly reconciler: Reconciler;
   readonly links: ContainerLinks;
 }
 
@@ -264,6 +289,7 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
   return new PolicedContainers({
     platform,
     host,
+    boot: new BootClosing({ folder: serviceFolder() }),
     links: side.links,
     book: querySide.policies,
     gate: querySide.gate,
@@ -271,5 +297,6 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
     networkOf: (id) => side.directory.network(id),
     listNetworks: async () => (await engine.networks()).map(networkFact),
     onEvent: eventLogger(log),
+    onPolicies: () => side.reconciler.renewPolicies(),
   });
 }

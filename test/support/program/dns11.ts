@@ -4,10 +4,12 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { Predecessor } from "../../../src/keeper/predecessor.ts";
+import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
 import { variableOf } from "../../../src/config/environment.ts";
 import type { PlainKey } from "../../../src/config/settings-table.ts";
 import { PROGRAM } from "./built.ts";
@@ -259,9 +261,20 @@ export class Dns11 implements AsyncDisposable {
     return await inTime(this.#exited, "dns11 to end");
   }
 
+  // Where a policy is enforced, the keeper goes on without dns11.
+  async #endRefusing(): Promise<void> {
+    if (!existsSync(this.stateDir)) return;
+    for (const folder of readdirSync(this.stateDir, { withFileTypes: true }).filter((each) => each.isDirectory())) {
+      const found = await Predecessor.find(join(this.stateDir, folder.name, KEEPER_SOCKET)).catch(() => undefined);
+      if ((found?.refusing ?? 0) > 0) await found?.endKeeper();
+      else found?.channel.close();
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isRunning) this.kill("SIGKILL");
     await inTime(this.#exited, "dns11 to end");
+    await this.#endRefusing();
     if (this.#ownsStateDir) rmSync(this.stateDir, { recursive: true, force: true });
     release(this.#leftovers);
   }

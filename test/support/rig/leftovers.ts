@@ -14,7 +14,7 @@ export interface Leftovers {
   /** Also the name of the network namespace and of the control group. */
   readonly id: string;
   readonly folder?: string | undefined;
-  /** Of a dns11, which is in no namespace of its own: its command line names this folder. */
+  /** Of a dns11, which is in no namespace of its own: its command line and that of its keeper name this folder. */
   readonly stateDir?: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export function processesOf({ id, stateDir }: Leftovers): number[] {
   const isOurs = (pid: number): boolean =>
     members.has(pid) ||
     (netns !== undefined && netnsInodeOf(pid) === netns) ||
-    (stateDir !== undefined && wordsOf(pid).includes(stateDir));
+    (stateDir !== undefined && wordsOf(pid).some((word) => word === stateDir || word.startsWith(`${stateDir}/`)));
   const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
   return pids.filter((pid) => pid !== process.pid && isOurs(pid) && !isZombie(pid));
 }

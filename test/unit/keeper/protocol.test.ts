@@ -30,6 +30,7 @@ const NAMESPACE: HeldNamespace = {
   gate: 20,
   isOwned: true,
   isLocked: false,
+  alone: "refuse",
 };
 
 test("every message survives encoding and decoding", () => {
@@ -46,7 +47,7 @@ test("every message survives encoding and decoding", () => {
   ];
   for (const message of toKeeper) assert.deepEqual(decodeToKeeper(encode(message)), message);
   const fromKeeper: FromKeeper[] = [
-    { is: "hello", version: 1, keeper: 11, main: 10 },
+    { is: "hello", version: 1, keeper: 11, main: 10, refusing: 3 },
     { is: "alive" },
     { is: "wanted", successor: 4711 },
     { is: "back" },
@@ -78,6 +79,7 @@ test("invalid messages are rejected", () => {
     { is: "hold", key: 1, namespace: { ...encoded, isOwned: 1 } },
     { is: "hold", key: 1, namespace: { ...encoded, isLocked: undefined } },
     { is: "hold", key: 1, namespace: { ...encoded, hasGate: "yes" } },
+    { is: "hold", key: 1, namespace: { ...encoded, alone: "open" } },
     { is: "hold", key: 1, namespace: { ...encoded, id: 4 } },
     { is: "hold", key: 1, namespace: { ...encoded, tables: [{ family: "inet", name: "dns11" }] } },
     { is: "hold", key: 1, namespace: { ...encoded, tables: "dns11" } },

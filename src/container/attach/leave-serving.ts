@@ -1,0 +1,52 @@
+/**
+ * LeaveServing: the ways out of a namespace in which sockets and rules stay for another process, and which namespace that is.
+ */
+import type { Refusing } from "../../base/model/held-namespace.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import type { NamespaceId } from "../namespace/namespace-runner.ts";
+import type { NamespaceClaim } from "../namespace/proof.ts";
+import type { NamespaceSockets } from "../namespace/sockets.ts";
+import type { AttachmentParts } from "./attachment-parts.ts";
+import type { KeeperHold } from "./keeper-hold.ts";
+import type { Serving } from "./serving.ts";
+import { untilQuiet } from "./until-quiet.ts";
+
+/** Reads no more queries. The sockets have new descriptors then. */
+export function pauseServing(serving: Serving): void {
+  const { bound, pairs } = serving;
+  const descriptors = serving.endpoint.pause();
+  serving.bound = bound.map((pair, index) => ({ ...pair, ...descriptors[index] }));
+  serving.pairs = pairs.map((pair) => serving.bound[bound.indexOf(pair)] as NamespaceSockets);
+}
+
+/** Has the keeper refuse all further queries, and answers those that were read. Serves on if the keeper cannot. */
+export async function leaveServing(
+  serving: Serving,
+  hold: KeeperHold,
+  refusing: Refusing | undefined,
+): Promise<boolean> {
+  pauseServing(serving);
+  hold.renew();
+  const copy = hold.copy();
+  if (copy === undefined || (await refusing?.begin(copy)) !== true) {
+    serving.endpoint.resume();
+    return false;
+  }
+  hold.release();
+  await untilQuiet(serving.endpoint);
+  // The program goes on leading queries to the sockets.
+  serving.kernel.space?.forget();
+  serving.kernel.space = undefined;
+  return true;
+}
+
+/** The namespace of a container that is not attached; undefined if the container has ended. */
+export function namespaceOf(claim: NamespaceClaim, prove: AttachmentParts["prove"]): NamespaceId | undefined {
+  try {
+    const { fd, id } = prove(claim);
+    closeQuietly(fd);
+    return id;
+  } catch {
+    return undefined;
+  }
+}
