@@ -3,7 +3,7 @@
  * the networks whose containers are refused everything until they are known.
  */
 import { LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
-import type { AddressBlock } from "../model/address-block.ts";
+import type { AddressBlock } from "../../base/model/address-block.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {

@@ -15,7 +15,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { portKey, readPortKey } from "../../kernel/nft-port-key.ts";
 import { type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import type { AddressBlock } from "../model/address-block.ts";
+import type { AddressBlock } from "../../base/model/address-block.ts";
 import { baseCommands, networkCommands } from "./base-rules.ts";
 import { type PolicedContainer, containerCommands, lengthsOf, removalCommands } from "./container-rules.ts";
 import type { SetElement } from "../../kernel/nft-table.ts";

@@ -18,7 +18,7 @@ import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
 import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
-import { type AddressBlock, readAddressBlock } from "../../policy/model/address-block.ts";
+import { type AddressBlock, readAddressBlock } from "../../base/model/address-block.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import type { AnswerGate } from "../../query/gate/answer-gate.ts";
 import type { ContainerSideParts } from "../container-side.ts";
