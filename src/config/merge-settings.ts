@@ -13,6 +13,8 @@ import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
+import { listenViewText } from "../base/model/listen-policy.ts";
+import { blockText } from "../base/model/address-block.ts";
 import { isNodeServer, routeText } from "../base/model/server-text.ts";
 import {
   CACHE_DEFAULTS,
@@ -76,6 +78,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const hasListener = precedence.take("listener");
   const records = precedence.takeMap("records", [], recordsText);
   const policies = precedence.takeMap("policies", [], policiesText);
+  const listen = precedence.takeMap("listen", [], listenText);
   const recordsDir = precedence.takeOptional("records-dir");
   const etcd = etcdOf(precedence, zones);
   precedence.takeOptional("dnsmasq-dir");
@@ -101,6 +104,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     resolvConf,
     hostNames,
     hasListener,
+    listen,
     ruleBackend,
     logLevel,
     logFormat,
@@ -252,6 +256,20 @@ function policiesText(policies: Values["policies"]): unknown {
         keep: durationText(keepMs),
         "new-names-per-minute": newNamesPerMinute,
         types: [...types].map((type) => typeName(type)),
+      },
+    ]),
+  );
+}
+
+function listenText(entries: Values["listen"]): unknown {
+  return Object.fromEntries(
+    entries.map(({ name, addresses, allow, view, forwards }) => [
+      name,
+      {
+        address: addresses,
+        allow: allow.map((each) => blockText(each)),
+        view: listenViewText(view),
+        forward: forwards,
       },
     ]),
   );

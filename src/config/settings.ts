@@ -16,6 +16,7 @@ import type {
   VisibleSetting,
 } from "../base/model/name-choices.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
+import type { ListenEntry } from "../base/model/listen-policy.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { HealthProbe } from "../base/model/health-probe.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
@@ -64,6 +65,8 @@ export interface Settings {
   readonly hostNames: HostPolicy;
   /** Whether dns11 answers containers at an address of the host, too. */
   readonly hasListener: boolean;
+  /** Where others than containers may ask. */
+  readonly listen: readonly ListenEntry[];
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;
