@@ -94,7 +94,7 @@ const ROOMS: readonly Room[] = [
     modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs"],
   },
   // What policed containers may reach, in the kernel: it knows no names, and no container but by its id.
-  { room: "src/policy/table", mayImport: ["src/policy/model", "src/kernel", ...BASE], modules: [] },
+  { room: "src/policy/table", mayImport: ["src/kernel", ...BASE], modules: [] },
   // It has the kernel do what the policies of containers say.
   {
     room: "src/policy/enforce",
@@ -356,6 +356,22 @@ const ROOMS: readonly Room[] = [
     room: "src/container/listener",
     mayImport: ["src/container/namespace", "src/container/rules", "src/kernel", ...BASE],
     modules: [],
+  },
+  // Addresses of the host for other machines: the names of published containers, and rules that let nobody else ask.
+  {
+    room: "src/container/lan",
+    mayImport: [
+      FACTS,
+      "src/container/host",
+      SOURCE,
+      "src/container/names/zone",
+      "src/container/namespace",
+      "src/container/publish",
+      "src/container/rules",
+      "src/kernel",
+      ...BASE,
+    ],
+    modules: ["node:fs", "node:net"],
   },
   // Names for the host's own programs: it uses attach to serve one more namespace.
   {

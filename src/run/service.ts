@@ -368,6 +368,7 @@ export class Service {
       etcd: etcd.report,
       cluster: cluster.report,
       listener: containerSide.listenerReport,
+      listen: containerSide.listenReports,
       isReady,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),

@@ -38,6 +38,10 @@ export function listenId(name: string): string {
   return `listen:${name}`;
 }
 
+export function isListenId(id: string): boolean {
+  return id.startsWith("listen:");
+}
+
 export const LISTEN_LIMITS = {
   entries: 8,
   addresses: 2,

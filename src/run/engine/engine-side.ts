@@ -32,6 +32,7 @@ import type { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
+import type { ListenReports } from "../../base/model/listen-report.ts";
 import type { ListenerReport } from "../../base/model/listener-report.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
@@ -41,6 +42,7 @@ import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { openEgress, openLinks } from "./engine-egress.ts";
 import { EngineEvents } from "./engine-events.ts";
+import { EngineLan } from "./engine-lan.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { openHostNames, openHostUpstreams } from "./engine-host.ts";
 import { openListenerOf } from "./engine-listener.ts";
@@ -63,6 +65,7 @@ export class EngineSide implements ContainerSide {
   readonly files: ContainerFilesReader;
   readonly hostNames: HostNames;
   readonly listener: Listener;
+  readonly lan: EngineLan;
   readonly follower: Follower;
   readonly synced: Gate;
   readonly stopped: StoppedContainers;
@@ -124,6 +127,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setHost(this.hostUpstreams.servers);
     this.hostNames = openHostNames(this, parts, link);
     this.listener = openListenerOf(this, parts, link);
+    this.lan = new EngineLan(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -147,12 +151,15 @@ export class EngineSide implements ContainerSide {
   }
 
   get isSettled(): boolean {
-    return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled;
+    return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled && this.lan.lan.isSettled;
   }
 
   get listenerReport(): ListenerReport | null {
-    const { report } = this.listener;
-    return report.state === "off" ? null : report;
+    return this.listener.report.state === "off" ? null : this.listener.report;
+  }
+
+  get listenReports(): ListenReports | null {
+    return this.lan.report;
   }
 
   get lastActivityMs(): number {
@@ -183,6 +190,7 @@ export class EngineSide implements ContainerSide {
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
       this.listener.configure(settings.hasListener);
+      this.lan.configure(settings);
       this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
@@ -203,6 +211,7 @@ export class EngineSide implements ContainerSide {
   #updateViews(): void {
     this.roster.refresh();
     this.hostNames.updateNames();
+    this.lan.lan.updateViews();
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -212,18 +221,17 @@ export class EngineSide implements ContainerSide {
   }
 
   async pause(): Promise<void> {
-    await Promise.all([this.reconciler.pause(), this.listener.pause()]);
+    await Promise.all([this.reconciler, this.listener, this.lan.lan].map(async (each) => await each.pause()));
   }
 
   resume(): void {
-    this.reconciler.resume();
-    this.listener.resume();
+    for (const each of [this.reconciler, this.listener, this.lan.lan]) each.resume();
   }
 
   async abandon(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.abandon();
-    this.listener.abandon();
+    for (const each of [this.listener, this.lan.lan]) each.abandon();
     this.guests.close(false);
     this.#closeFiles();
   }
@@ -233,7 +241,7 @@ export class EngineSide implements ContainerSide {
     await this.reconciler.stop();
     this.guests.close(true);
     // Last: Docker's resolver may forward to it what it is given back.
-    await this.listener.stop();
+    await Promise.all([this.listener.stop(), this.lan.lan.stop()]);
     this.#closeFiles();
   }
 
@@ -364,8 +372,8 @@ export class EngineSide implements ContainerSide {
         void this.#restoreLeftoverNodes();
         void this.policed.synced();
       },
-      onNetwork: (fact) => this.directory.putNetwork(fact),
-      onNetworkGone: (id) => this.directory.removeNetwork(id),
+      onNetwork: (fact) => this.lan.during(() => this.directory.putNetwork(fact)),
+      onNetworkGone: (id) => this.lan.during(() => this.directory.removeNetwork(id)),
       onNetworkEvent: (name, isCreated) => {
         this.#events.onNetwork(name, isCreated);
         this.policed.networksChanged();
@@ -373,10 +381,7 @@ export class EngineSide implements ContainerSide {
       onContainer: (fact) => {
         this.#events.onContainer(fact);
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
-        this.hostNames.put(fact);
-        this.publication.put(fact);
-        this.egress.put(fact);
-        this.links.put(fact);
+        for (const each of this.#followers) each.put(fact);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
@@ -386,11 +391,8 @@ export class EngineSide implements ContainerSide {
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
         this.roster.remove(id);
-        this.hostNames.remove(id);
         this.#clusterDns.forget(id);
-        this.publication.remove(id);
-        this.egress.remove(id);
-        this.links.remove(id);
+        for (const each of this.#followers) each.remove(id);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
@@ -408,6 +410,11 @@ export class EngineSide implements ContainerSide {
       known: () => this.directory.containers,
       hasNetwork: (id) => this.directory.network(id) !== undefined,
     });
+  }
+
+  /** They learn of each container behind the roster. */
+  get #followers(): readonly Pick<HostNames, "put" | "remove">[] {
+    return [this.hostNames, this.publication, this.egress, this.links, this.lan];
   }
 
   #nameOf(id: string): string {
