@@ -62,6 +62,8 @@ export const CHECK_MEANINGS = {
   "host-listener":
     "whether the [listener on the host](listener.md) answers, and whether Docker sends it what its own resolver does not know",
   "listener-query": "whether the container's queries reach the listener on the host: a firewall may drop them",
+  listen:
+    "whether dns11 answers [other machines](other-machines.md) at the addresses of the setting `listen`, and if not, why",
   etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
   "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   "etcd-publishing":

@@ -342,6 +342,7 @@ export class Service {
       counts,
       containers,
       isConnected,
+      listeners: { listener: containerSide.listenerReport, listen: containerSide.listenReports },
       etcd: etcd.report,
       cluster: cluster.report,
       leases,

@@ -118,7 +118,12 @@ export class Lan {
   get report(): ListenReports {
     const { table } = this.#opened ?? {};
     if (table !== undefined) this.#drops = table.drops;
-    return { entries: this.#entries.map((entry) => this.#reportOf(entry)), dropped: this.#drops };
+    return { entries: this.entryReports, dropped: this.#drops };
+  }
+
+  /** What is known without asking the kernel. */
+  get entryReports(): readonly ListenReport[] {
+    return this.#entries.map((entry) => this.#reportOf(entry));
   }
 
   configure(entries: readonly ListenEntry[]): void {

@@ -13,6 +13,7 @@
 import { addressBytes } from "../../base/model/address.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
+import { LISTENER_DROPS, type ListenerDrop } from "../../base/model/listener-report.ts";
 import { LISTENER_ADDRESSES, LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
@@ -29,13 +30,13 @@ import {
   verdict,
 } from "../../kernel/nft-expressions.ts";
 import { NftTable, type Rule } from "../../kernel/nft-table.ts";
+import { DropCounters, dropChains } from "../rules/drop-counters.ts";
 import { ADDRESSES } from "../rules/nft-commands.ts";
 import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
 import {
   CHECKSUM_AT,
   DNS_PORT,
   PROTOCOLS,
-  dropCounted,
   matchAddress,
   matchNoChecksum,
   matchPort,
@@ -66,6 +67,8 @@ const LISTENER = { ip: LISTENER_ADDRESSES.ipv4, ip6: LISTENER_ADDRESSES.ipv6 } a
 /** The types of nft(8), for its lists: iface_index, ipv4_addr, ipv6_addr; a concatenation shifts by six bits. */
 const KEY_TYPE = { ip: (20 << 6) | 7, ip6: (20 << 6) | 8 } as const;
 const LINK_BYTES = 4;
+const BRIDGE_DROPS = ["asker", "unknown"] as const satisfies readonly ListenerDrop[];
+const GUARD_DROP: ListenerDrop = "host";
 
 type Hook = "prerouting" | "input" | "output";
 
@@ -73,6 +76,7 @@ export class ListenerTable {
   readonly #netns: NetNamespace;
   readonly #nft: NftSocket;
   #isInstalled: boolean;
+  readonly #drops = new DropCounters<ListenerDrop>(LISTENER_TABLE, LISTENER_DROPS);
 
   /** Opens a socket in the host's namespace, or takes over one together with its tables. */
   constructor(netns: NetNamespace, inherited?: number) {
@@ -87,6 +91,11 @@ export class ListenerTable {
     return { netlink: this.#nft.fd, isOwned: true, tables };
   }
 
+  /** Dropped packets since it was made. */
+  get drops(): Readonly<Record<ListenerDrop, number>> {
+    return this.#drops.read(this.#netns);
+  }
+
   /** In place of what is installed. */
   async install(
     listening: readonly ListenAddress[],
@@ -97,6 +106,8 @@ export class ListenerTable {
     await this.#netns.transact(this.#nft, [
       ...removals,
       ...FAMILIES.map((family) => TABLES[family].create(nft.NFT_TABLE_F_OWNER)),
+      ...dropChains(TABLES.bridge, BRIDGE_DROPS),
+      ...IP_FAMILIES.flatMap((family) => dropChains(TABLES[family], [GUARD_DROP])),
       TABLES.bridge.set({ name: LINKS, shownAs: LINK_TYPE, keyLength: LINK_BYTES }),
       ...IP_FAMILIES.flatMap((family) => {
         const at = listening.find(({ address }) => address === LISTENER[family]);
@@ -198,7 +209,7 @@ function bridgeRules(family: IpFamily): NftCommand[] {
         toListener(w);
         loadMeta(w, nft.NFT_META_IIF);
         lookUp(w, LINKS);
-        dropCounted(w);
+        verdict(w, nft.NFT_GOTO, BRIDGE_DROPS[0]);
       },
       (w) => {
         toListener(w);
@@ -208,7 +219,7 @@ function bridgeRules(family: IpFamily): NftCommand[] {
       },
       (w) => {
         toListener(w);
-        dropCounted(w);
+        verdict(w, nft.NFT_GOTO, BRIDGE_DROPS[1]);
       },
     ]),
   ];
@@ -244,7 +255,7 @@ function ipRules(family: IpFamily, listening: ListenAddress | undefined, waitsAt
       ...(waitsAt === undefined ? [] : [accepted("udp", waitsAt, NEW_MARK)]),
       (w) => {
         matchDestination(w, family);
-        dropCounted(w);
+        verdict(w, nft.NFT_GOTO, GUARD_DROP);
       },
     ]),
   ];

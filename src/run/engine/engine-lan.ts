@@ -89,7 +89,7 @@ export class EngineLan {
   decisionOf(id: string): Decision | undefined {
     const entry = this.#entryOf(id);
     if (entry === undefined) return undefined;
-    const { addresses = [] } = this.lan.report.entries.find(({ name }) => name === entry.name) ?? {};
+    const { addresses = [] } = this.lan.entryReports.find(({ name }) => name === entry.name) ?? {};
     const reasons = addresses.flatMap(({ reason }) => reason ?? []);
     const reason = reasons.length > 0 ? reasons.join("; ") : `it asks at ${entry.addresses.join(" and ")} of this host`;
     return { kind: "skip", code: "listen", reason };

@@ -118,7 +118,7 @@ export class EngineSide implements ContainerSide {
     this.guests = new Guests({
       journal: parts.journal,
       host: link.host,
-      listener: () => this.listener.report,
+      listener: () => this.listener.place,
       onRewritten: (id) => this.follower.reinspect([id]),
       onEvent: eventLogger(parts.log),
     });
@@ -155,7 +155,7 @@ export class EngineSide implements ContainerSide {
   }
 
   get listenerReport(): ListenerReport | null {
-    return this.listener.report.state === "off" ? null : this.listener.report;
+    return this.listener.place.state === "off" ? null : this.listener.report;
   }
 
   get listenReports(): ListenReports | null {
