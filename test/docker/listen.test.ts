@@ -164,6 +164,7 @@ test("status, ps, tail, explain, failures and names know who asks", async () => 
   assert.match(await command("tail", "listen:lan", "-n", "50"), /web\.docker/);
   assert.match(await command("explain", "web.docker", "--in", "listen:lan"), /192\.168\.77\.10/);
   assert.match(await command("explain", "x.ok.test", "--in", "listen:lan", "-v"), /forward is off/);
+  assert.match(await command("failures", "listen:lan", "--all"), /nothing is forwarded for listen:lan/);
   assert.match(await command("names", "--in", "listen:lan"), /web\.docker/);
   assert.doesNotMatch(await command("names", "--in", "listen:lan"), /db\.docker/);
   const { code, stderr } = await dns11([
