@@ -135,6 +135,10 @@ const LOG_MEANINGS = [
     "The [listener](listener.md) is off for now, and tried again every 10 seconds: `reason` says why and what to change. Containers are served as usual.",
   ],
   [
+    /does not answer at an address of this host/,
+    "An address of the setting [`listen`](other-machines.md#when-an-address-does-not-answer) is not answered for now, and tried again every 10 seconds: `reason` says why. Containers are served as usual.",
+  ],
+  [
     /cannot restore the resolv\.conf of a guest/,
     "Its programs go on asking the [listener](listener.md#gvisor-and-kata-containers): `reason` says why. `dns11 cleanup` tries again; a restart of the container makes a new file.",
   ],

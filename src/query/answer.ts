@@ -318,8 +318,7 @@ export class Answerer {
    */
   #decideForwarding(client: Client, block: Buffer): number {
     const question = this.#question;
-    const { upstreams } = client.view;
-    const { type } = question;
+    const [{ upstreams }, { type }] = [client.view, question];
     if (this.#names.unanswered !== undefined) {
       this.#trace?.recordHeld(this.#names.unanswered);
       this.outcome.result = QUERY_RESULT.failed;

@@ -25,10 +25,10 @@ import { closeInPool } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { type EngineHost, openHostNetwork } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { type NamespaceSockets, bindPair, closeSockets } from "../namespace/sockets.ts";
+import { linksWith } from "./address-links.ts";
 import { type LanAddress, type LanDrop, LanTable } from "./lan-table.ts";
 import { portHolder } from "./port-holder.ts";
 import type { OpenSubnetEndpoint, SubnetEndpoint, SubnetEndpointParts } from "./subnet-endpoint.ts";
@@ -214,7 +214,7 @@ export class Lan {
       await table.install(addresses);
     } catch (error) {
       for (const pairs of bound.values()) closeSockets(pairs);
-      throw error;
+      throw codeOf(error) === "EPERM" ? anotherInstance(error) : error;
     }
     const before = this.#serving;
     for (const [name, serving] of before) if (!kept.has(name)) this.#closeOne(name, serving);
@@ -413,18 +413,6 @@ function lanAddresses(
   return pairs.map(({ listening }, index) => ({ listening, allow, links: links[index] ?? [] }));
 }
 
-/** The indexes of the links that have an address. Call inside the namespace. */
-function linksWith(address: string, memory: NetlinkMemory): number[] {
-  const routes = new RouteSocket(memory);
-  try {
-    // One that is still being checked for duplicates is not local yet.
-    if (!routes.isLocal(address)) return [];
-    return routes.addresses().flatMap((each) => (isSameAddress(each.address, address) ? [each.index] : []));
-  } finally {
-    routes.close();
-  }
-}
-
 type Counted = Pick<SubnetEndpoint, "queries" | "refused" | "lost">;
 
 function sum(one: Counted | undefined, other: Counted | undefined): Counted {
@@ -443,4 +431,12 @@ function unfitBackend(backend: string): Fault {
     `The setting listen needs rules that end with their process, and the rule backend is ${backend}`,
     { remedy: "Use Linux 5.12 or later with nf_tables, or remove the setting listen." },
   );
+}
+
+/** It owns the tables. */
+function anotherInstance(cause: unknown): Fault {
+  return new Fault("LISTEN_ELSEWHERE", "Another dns11 answers at addresses of this host", {
+    cause,
+    remedy: "One instance of a host can have the setting listen: remove it from the other one.",
+  });
 }

@@ -169,5 +169,7 @@ export class EngineLan {
 
 /** Whoever asks has no namespace, from which it could ask a server of its own, or Docker's resolver. */
 function noNamespace({ from }: Server): Fault {
-  return new Fault("LISTEN_NO_SERVER", `A server that is asked from "${from}" cannot be asked for other machines`);
+  return new Fault("LISTEN_NO_SERVER", `A server that is asked from "${from}" cannot be asked for other machines`, {
+    remedy: "Have the route name a server by its address.",
+  });
 }
