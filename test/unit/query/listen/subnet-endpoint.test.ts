@@ -11,6 +11,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
 import { SubnetEndpoint } from "../../../../src/query/listen/subnet-endpoint.ts";
 import { aQuery, anOpt } from "../../../support/scripted/builders.ts";
+import { waitFor } from "../../../support/rig/wait.ts";
 import { clientOnOneNetwork, tcpParts, udpParts } from "../../support/listening.ts";
 import { LOOPBACK, TcpClient, UdpClient, bindTcp, bindUdp } from "../../support/loopback.ts";
 
@@ -99,12 +100,12 @@ test("a source has its share of connections, and gets it back", async () => {
   }
   assert.equal(rig.endpoint.refused.connections, 1);
   for (const each of open) await each[Symbol.asyncDispose]();
-  for (;;) {
+  await waitFor("the share to be given back", async () => {
     await using again = await TcpClient.open(rig.tcpPort);
     const reply = await again
       .send(aQuery({ id: 7 }))
       .then(async () => await again.receive())
       .catch(() => undefined);
-    if (reply?.readUInt16BE(0) === 7) break;
-  }
+    return reply?.readUInt16BE(0) === 7 ? true : undefined;
+  });
 });
