@@ -26,4 +26,4 @@ export interface ListenerReport {
  */
 export const LISTENER_DROPS = ["asker", "unknown", "host"] as const;
 export type ListenerDrop = (typeof LISTENER_DROPS)[number];
-export type ListenerRefusal = ListenerDrop | "address";
+type ListenerRefusal = ListenerDrop | "address";
