@@ -253,6 +253,27 @@ test("a reload gives others the view of a network, and forwards for them if that
   assert.deepEqual(dataOf(await dig(friend, AT, "web.docker")), [HOST]);
 });
 
+test("containers on the default bridge get the names of a network at the bridge's own address", async () => {
+  const plain = await runContainer(engine, { name: "plain" });
+  const { NetworkSettings } = await plain.inspect();
+  const bridge = NetworkSettings.Networks["bridge"]?.Gateway ?? assert.fail("no gateway");
+  const block = bridge.replace(/\.\d+\.\d+$/, ".0.0/16");
+  write(...NAMES, ...LAN, `  bridge: {address: ${bridge}, allow: [${block}], view: network=n1, forward: true}`);
+  await instance.reload();
+  await serving(3);
+  const at = `@${bridge}`;
+  assert.equal((await dig(plain, at, "db")).answer.length, 1);
+  assert.deepEqual(dataOf(await dig(plain, at, "+tcp", "7.ok.test")), ["192.0.2.7"]);
+  assert.equal((await dig(plain, AT, "web.docker", ...SOON)).status, "", "the address of the LAN is not for them");
+  const other = await runContainer(engine, { name: "other", networks: ["n1"] });
+  assert.equal((await dig(other, at, "db", ...SOON)).status, "", "nor that of another bridge");
+  await plain.remove();
+  await other.remove();
+  write(...NAMES, ...LAN);
+  await instance.reload();
+  await serving(2);
+});
+
 test("a replacement loses no query; after a kill queries are refused at once, until the next start", async () => {
   await using loop = await QueryLoop.start(friend, { name: "web.docker", server: HOST, perSecond: 50 });
   instance = await replaceDns11(engine, instance, { args: ["--config", config] });
