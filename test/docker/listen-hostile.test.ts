@@ -143,25 +143,6 @@ test("types and sizes that would amplify a forged query do not", async () => {
   }
 });
 
-test("a flood of one machine leaves the answers to others", async () => {
-  const flood = "exec 3>/dev/udp/$0/53; while :; do for i in 1 2 3 4 5 6 7 8 9; do printf '%0100d' 0 >&3; done; done";
-  const sooner = await report();
-  const received = sooner.entries[0]?.queries ?? 0;
-  const startMs = performance.now();
-  const ends = friend.enter("timeout", ["8", "bash", "-c", flood, HOST]);
-  let answered = 0;
-  for (let asked = 0; asked < 20; asked++) {
-    if ((await dig(other, AT, "web.docker", "+time=5", "+tries=1")).status === "NOERROR") answered++;
-  }
-  await ends;
-  assert.equal(answered, 20);
-  const seconds = (performance.now() - startMs) / 1000;
-  const now = await report();
-  const more = (now.entries[0]?.queries ?? 0) - received;
-  assert.ok(more <= LIMITS.lanPacketsBurst + seconds * LIMITS.lanPacketsPerSecond + 20, `${more} packets`);
-  assert.ok(now.dropped.rate > sooner.dropped.rate);
-});
-
 test("a machine has its share of connections, and others have theirs", async () => {
   const max = LIMITS.lanSourceStreams;
   const opened = JSON.parse(
@@ -181,4 +162,24 @@ test("packets that are no queries change nothing", async () => {
   assert.deepEqual(dataOf(await dig(other, AT, "+time=5", "+tries=5", "web.docker")), [HOST]);
   assert.ok(instance.isRunning);
   assert.deepEqual((await instance.status()).keeper.restarts, 0);
+});
+
+// The last: what the machine sends afterwards is beyond its limit for a moment.
+test("a flood of one machine leaves the answers to others", async () => {
+  const flood = "exec 3>/dev/udp/$0/53; while :; do for i in 1 2 3 4 5 6 7 8 9; do printf '%0100d' 0 >&3; done; done";
+  const sooner = await report();
+  const received = sooner.entries[0]?.queries ?? 0;
+  const startMs = performance.now();
+  const ends = friend.enter("timeout", ["8", "bash", "-c", flood, HOST]);
+  let answered = 0;
+  for (let asked = 0; asked < 20; asked++) {
+    if ((await dig(other, AT, "web.docker", "+time=5", "+tries=1")).status === "NOERROR") answered++;
+  }
+  await ends;
+  assert.equal(answered, 20);
+  const seconds = (performance.now() - startMs) / 1000;
+  const now = await report();
+  const more = (now.entries[0]?.queries ?? 0) - received;
+  assert.ok(more <= LIMITS.lanPacketsBurst + seconds * LIMITS.lanPacketsPerSecond + 20, `${more} packets`);
+  assert.ok(now.dropped.rate > sooner.dropped.rate);
 });
