@@ -23,7 +23,7 @@ import {
 import { counted } from "../src/base/lib/counted.ts";
 import { clusterLines } from "./text/cluster-lines.ts";
 import { etcdLines } from "./text/etcd-lines.ts";
-import { listenerLines } from "./text/listener-lines.ts";
+import { listenLines, listenerLines } from "./text/listener-lines.ts";
 import { type Line, lines } from "./text/lines.ts";
 import { jsonLine } from "./text/printable.ts";
 import { whyOf } from "./text/why-text.ts";
@@ -105,6 +105,7 @@ export function statusText(
     ...zoneLines(status),
     ...recordsLines(status),
     ...listenerLines(status.listener),
+    ...listenLines(status.listen),
     ...etcdLines(status.etcd),
     ...clusterLines(status.cluster),
   ];

@@ -391,6 +391,22 @@ const ROOMS: readonly Room[] = [
     mayImport: [FACTS, "src/container/namespace", "src/container/rules", "src/kernel", ...BASE],
     modules: [],
   },
+  // Addresses of the host for other machines: the names of published containers, and rules that let nobody else ask.
+  {
+    room: "src/container/lan",
+    mayImport: [
+      FACTS,
+      "src/container/host",
+      SOURCE,
+      "src/container/names/zone",
+      "src/container/namespace",
+      "src/container/publish",
+      "src/container/rules",
+      "src/kernel",
+      ...BASE,
+    ],
+    modules: ["node:fs", "node:net"],
+  },
   // Names for the host's own programs: it uses attach to serve one more namespace.
   {
     room: "src/container/host",

@@ -62,6 +62,8 @@ export const CHECK_MEANINGS = {
   "host-listener":
     "whether the [listener on the host](listener.md) answers, and whether Docker sends it what its own resolver does not know",
   "listener-query": "whether the container's queries reach the listener on the host: a firewall may drop them",
+  listen:
+    "whether dns11 answers [other machines](other-machines.md) at the addresses of the setting `listen`, and if not, why",
   etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
   "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   "etcd-publishing":
@@ -131,6 +133,10 @@ const LOG_MEANINGS = [
   [
     /the listener on the host does not answer/,
     "The [listener](listener.md) is off for now, and tried again every 10 seconds: `reason` says why and what to change. Containers are served as usual.",
+  ],
+  [
+    /does not answer at an address of this host/,
+    "An address of the setting [`listen`](other-machines.md#when-an-address-does-not-answer) is not answered for now, and tried again every 10 seconds: `reason` says why. Containers are served as usual.",
   ],
   [
     /cannot restore the resolv\.conf of a guest/,

@@ -9,6 +9,7 @@ import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { HostMeansReport } from "../base/model/host-policy.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
+import type { ListenReports } from "../base/model/listen-report.ts";
 import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
@@ -108,6 +109,8 @@ export interface Status {
   readonly cluster?: ClusterReport | null;
   /** null where it is off; missing in replies of versions that had none. */
   readonly listener?: ListenerReport | null;
+  /** Where others than containers may ask; null where that is nowhere; missing in replies of versions that had none. */
+  readonly listen?: ListenReports | null;
   readonly containers: readonly ContainerStatus[];
 }
 

@@ -150,7 +150,9 @@ function buildsUnanswered({ builds, hasListener }: Settings): readonly Conflict[
   ];
 }
 
-function hostNamesOff({ hostNames }: Settings): readonly Conflict[] {
+function hostNamesOff({ hostNames, listen }: Settings): readonly Conflict[] {
   if (hostNames.means !== "off" || hostNames.domain === HOST_DEFAULTS.domain) return [];
+  // Other machines get names below it.
+  if (listen.some(({ view }) => view.kind === "published")) return [];
   return [["host-domain", "has no effect with host-names: off. Use host-names: auto, or remove this setting"]];
 }

@@ -13,6 +13,8 @@ import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
+import { listenViewText } from "../base/model/listen-policy.ts";
+import { blockText } from "../base/model/address-block.ts";
 import { isNodeServer, routeText } from "../base/model/server-text.ts";
 import {
   CACHE_DEFAULTS,
@@ -77,6 +79,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const builds = precedence.takeOptional("builds");
   const records = precedence.takeMap("records", [], recordsText);
   const policies = precedence.takeMap("policies", [], policiesText);
+  const listen = precedence.takeMap("listen", [], listenText);
   const recordsDir = precedence.takeOptional("records-dir");
   const etcd = etcdOf(precedence, zones);
   precedence.takeOptional("dnsmasq-dir");
@@ -104,6 +107,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     hostNames,
     hasListener,
     builds,
+    listen,
     ruleBackend,
     logLevel,
     logFormat,
@@ -255,6 +259,20 @@ function policiesText(policies: Values["policies"]): unknown {
         keep: durationText(keepMs),
         "new-names-per-minute": newNamesPerMinute,
         types: [...types].map((type) => typeName(type)),
+      },
+    ]),
+  );
+}
+
+function listenText(entries: Values["listen"]): unknown {
+  return Object.fromEntries(
+    entries.map(({ name, addresses, allow, view, forwards }) => [
+      name,
+      {
+        address: addresses,
+        allow: allow.map((each) => blockText(each)),
+        view: listenViewText(view),
+        forward: forwards,
       },
     ]),
   );

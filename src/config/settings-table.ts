@@ -26,6 +26,7 @@ import {
   NODE_ADDRESS_WORDS,
   NODE_FAMILIES,
 } from "../base/model/kind-policy.ts";
+import type { ListenEntry } from "../base/model/listen-policy.ts";
 import { LISTENER_ADDRESSES } from "../base/model/listener-addresses.ts";
 import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
@@ -402,6 +403,7 @@ export interface MapValues {
   networks: ReadonlyMap<string, readonly RouteText[]>;
   records: readonly DeclaredName[];
   policies: readonly Policy[];
+  listen: readonly ListenEntry[];
 }
 
 export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
@@ -410,6 +412,8 @@ export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
     "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
   policies:
     "which names some containers may resolve, by the name of the policy: {NAME: {for: [network=NET], mode: enforce, allow: [api.example.com]}}",
+  listen:
+    "addresses of the host at which others than containers may ask, and who: {NAME: {address: 192.168.1.10, allow: [192.168.1.0/24]}}",
 };
 
 type ValueOf<S> = S extends OneSetting<infer T> ? T : S extends ListSetting<infer T> ? readonly T[] : never;

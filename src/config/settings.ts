@@ -17,6 +17,7 @@ import type {
 } from "../base/model/name-choices.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
+import type { ListenEntry } from "../base/model/listen-policy.ts";
 import type { HealthProbe } from "../base/model/health-probe.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
@@ -68,6 +69,8 @@ export interface Settings {
   readonly hasListener: boolean;
   /** The network whose names steps of `docker build` resolve at the listener; undefined: none. */
   readonly builds: string | undefined;
+  /** Where others than containers may ask. */
+  readonly listen: readonly ListenEntry[];
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;

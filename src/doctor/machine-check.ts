@@ -11,6 +11,7 @@ import { clusterFindings } from "./checks/cluster-check.ts";
 import { etcdFindings } from "./checks/etcd-check.ts";
 import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
 import { hostListenerFindings } from "./checks/host-listener-check.ts";
+import { listenFindings } from "./checks/listen-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
@@ -110,6 +111,7 @@ export async function checkMachine(
     ...clusterFindings(instance.status),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     ...hostListenerFindings(instance.status, daemonDns),
+    ...listenFindings(instance.status),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),
   );

@@ -100,6 +100,10 @@ const SOL_NETLINK = 270;
 const NETLINK_NO_ENOBUFS = 5;
 const SO_PEERCRED = 17;
 const SO_MARK = 36;
+const SO_MEMINFO = 55;
+/** linux/sock_diag.h: the number of values, and which one it is. */
+const MEMINFO_VALUES = 9;
+const MEMINFO_DROPS = 8;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 const LOCK_EXCLUSIVE_NOW = 2 | 4;
@@ -248,6 +252,12 @@ export function forceReceiveBuffer(fd: number, bytes: number): void {
   } catch {
     setReceiveBuffer(fd, bytes);
   }
+}
+
+/** How many packets were lost because the socket's buffer was full. */
+export function lostPackets(fd: number): number {
+  const values = optionBytes(fd, SOL_SOCKET, SO_MEMINFO, Buffer.alloc(4 * MEMINFO_VALUES), "SO_MEMINFO");
+  return values.length < 4 * MEMINFO_VALUES ? 0 : values.readUInt32LE(4 * MEMINFO_DROPS);
 }
 
 /** The pid of the peer of a connected unix socket; 0 where this PID namespace does not see it. */

@@ -19,6 +19,8 @@ import {
   durationSeries,
   upstreamSeries,
 } from "../query/record/meter.ts";
+import { type Labels, counter, gauge, sample } from "./family.ts";
+import { type ListenerReadings, listenerFamilies } from "./listener-metrics.ts";
 import { processFamilies } from "./process-metrics.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { ClusterReport } from "../api/cluster.ts";
@@ -73,6 +75,7 @@ export interface MetricsSource {
     readonly containers: readonly Pick<ContainerStatus, "state">[];
     /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
+    readonly listeners: ListenerReadings;
     /** null where it is not used. */
     readonly etcd: EtcdReport | null;
     readonly cluster: ClusterReport | null;
@@ -93,6 +96,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...upstreamFamilies(serving.meter, serving.readings),
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
+          ...listenerFamilies(serving.listeners),
           ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
           ...(serving.cluster === null ? [] : clusterFamilies(serving.cluster)),
           ...leaseFamilies(serving.leases),
@@ -399,13 +403,8 @@ function containerFamilies(
   ];
 }
 
-type Labels = Readonly<Record<string, string>>;
 /** Labels, and the series of the histogram that they select. */
 type Row = readonly [Labels, Histogram, readonly number[]];
-
-function sample(value: number, labels: Labels = {}): Sample {
-  return { labels, value };
-}
 
 /** Leaves out samples that are still zero. */
 function nonZero(samples: readonly Sample[]): Sample[] {
@@ -414,14 +413,6 @@ function nonZero(samples: readonly Sample[]): Sample[] {
 
 function byCode(counts: ReadonlyMap<string, number>): Sample[] {
   return [...counts].map(([code, value]) => sample(value, { code }));
-}
-
-function counter(name: string, help: string, values: readonly Sample[]): Family {
-  return { name, help, type: "counter", values };
-}
-
-function gauge(name: string, help: string, values: readonly Sample[]): Family {
-  return { name, help, type: "gauge", values };
 }
 
 function histogram(name: string, help: string, rows: readonly Row[]): Family {

@@ -166,7 +166,7 @@ export class Answerer {
       const refused = refuseEdns(block, question, this.#behaviour, outcome);
       if (refused !== UNDECIDED) return refused;
     }
-    this.#limit = sizeLimit(question.records.optUdpSize, isStream);
+    this.#limit = sizeLimit(question.limitUdpSize(client.udpBytesMax), isStream);
     this.#ruled.delayMs = undefined;
     const isOwnProbe = this.#isOwnProbe(client, block);
     const { policy } = client;
@@ -317,8 +317,7 @@ export class Answerer {
    */
   #decideForwarding(client: Client, block: Buffer): number {
     const question = this.#question;
-    const { upstreams } = client.view;
-    const { type } = question;
+    const [{ upstreams }, { type }] = [client.view, question];
     if (this.#names.unanswered !== undefined) {
       this.#trace?.recordHeld(this.#names.unanswered);
       this.outcome.result = QUERY_RESULT.failed;
@@ -328,7 +327,8 @@ export class Answerer {
     this.#trace?.recordRoute(route);
     const rule = this.rules.ruleOf(question, type, upstreams, route);
     if (rule !== undefined) {
-      if (rule === "ndots") this.outcome.lacksAddress = type === TYPE.A;
+      this.outcome.lacksAddress = rule === "ndots" && type === TYPE.A;
+      if (rule === "refused") this.outcome.result = QUERY_RESULT.refused;
       return this.#repeats.marked(this.#special.answer(block, question, rule, this.#limit));
     }
     this.#trace?.recordForwarding(route);

@@ -13,6 +13,7 @@ import type { EventRing } from "../control/history/event-ring.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { ListenReports } from "../base/model/listen-report.ts";
 import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { Gate } from "../base/lib/gate.ts";
 import type { HeldNamespace, Keep, Refusing } from "../base/model/held-namespace.ts";
@@ -31,6 +32,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly egress: Egress | undefined;
   /** null where it is off. */
   readonly listenerReport: ListenerReport | null;
+  /** The addresses of the host at which others than containers may ask; null where there are none. */
+  readonly listenReports: ListenReports | null;
   /** Open once every running container is known. */
   readonly synced: Gate;
   /** Every known container is attached and verified, or has been refused. */

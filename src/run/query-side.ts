@@ -9,6 +9,7 @@ import { LIMITS } from "../base/limits.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { OpenEndpointFor } from "../container/attach/endpoint.ts";
+import type { OpenSubnetEndpoint } from "../container/lan/subnet-endpoint.ts";
 import type { OpenSharedEndpoint } from "../container/listener/shared-endpoint.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
 import { RandomIds } from "../base/lib/random-ids.ts";
@@ -35,6 +36,7 @@ import { AnswerGate } from "../query/gate/answer-gate.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { PolicyBook } from "../policy/book/policy-book.ts";
 import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
+import { SubnetEndpoint } from "../query/listen/subnet-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
@@ -55,6 +57,7 @@ export interface QuerySide {
   readonly readings: () => QueryReadings;
   readonly openEndpointFor: OpenEndpointFor;
   readonly openSharedEndpoint: OpenSharedEndpoint;
+  readonly openSubnetEndpoint: OpenSubnetEndpoint;
   readonly clients: Clients;
   /** The upstreams have changed, or their own upstreams have: cached replies may be wrong. */
   readonly onUpstreamsChanged: () => void;
@@ -140,6 +143,8 @@ export function composeQuerySide(
         openClient: (containerId, view) =>
           openClient(containerId, view, (server, type) => dial(containerId, server, type)),
       }),
+    openSubnetEndpoint: (sockets, { id, allow, view, dial }) =>
+      new SubnetEndpoint(sockets, openClient(id, view, dial), allow, { udp, tcp }),
     clients,
     histories,
     failures,

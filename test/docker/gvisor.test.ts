@@ -70,6 +70,16 @@ test("without the listener it resolves nothing, and ps, explain and the doctor s
   assert.equal(readFileSync(path, "utf8"), original);
 });
 
+test("a dry run says what the listener would do for it, and opens nothing", async () => {
+  const env = { ...process.env, DNS11_LISTENER: "true" };
+  const { code, stdout, stderr } = await dns11(["run", "--dry-run", "-H", engine.host], { env });
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /guest .*dns11 answers it at 169\.254\.53\.53 once the listener/);
+  assert.doesNotMatch(stdout, /with listener: true/);
+  assert.doesNotMatch((await engine.enter("ip", ["-o", "link"])).stdout, / dns11: /);
+  assert.equal(readFileSync(path, "utf8"), original);
+});
+
 test("it resolves names of its network and others, also a name for its reverse, and keeps its search list", async () => {
   await using instance = await startDns11(engine, { settings: ON });
   await untilRewritten();

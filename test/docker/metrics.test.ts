@@ -9,6 +9,7 @@ import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import type { ListenerReport } from "../../src/base/model/listener-report.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { LifecycleReport } from "../../src/api/status.ts";
 import type { ClusterReport } from "../../src/api/cluster.ts";
@@ -92,6 +93,16 @@ const CLUSTER: ClusterReport = {
   problems: [],
 };
 
+const LISTENER: ListenerReport = {
+  state: "serving",
+  addresses: [],
+  askers: 0,
+  ambiguous: [],
+  queries: 0,
+  refused: { asker: 0, unknown: 0, host: 0, address: 0 },
+  lost: 0,
+};
+
 const NO_QUERIES: MetricsSource = {
   version: "",
   settings: {},
@@ -104,6 +115,7 @@ const NO_QUERIES: MetricsSource = {
     counts: new ContainerMetrics(0),
     containers: [],
     isConnected: undefined,
+    listeners: { listener: LISTENER, listen: { entries: [], dropped: { link: 0, source: 0, rate: 0, port: 0 } } },
     etcd: ETCD,
     cluster: CLUSTER,
     leases: { open: 0, rules: 0, policies: [], verdicts: { fault: 0, answer: 0, deny: 0 } },

@@ -614,7 +614,21 @@ var LISTENER_LIMITS = {
   /** Links on the default bridge that are looked at because a step of a build may have them; BuildKit runs some steps at once. */
   buildLinks: 256,
   /** Until the listener is tried again after a failure: the port may be free by then. */
-  listenerRetryMs: 1e4
+  listenerRetryMs: 1e4,
+  /**
+   * Packets of one source that the kernel lets through to an address of `listen`, in a second and at once; what is beyond is lost. A
+   * source is an IPv4 address, or the first half of an IPv6 address. A query by TCP takes five. Whoever forges the address of a machine that
+   * may ask has 100 KB sent to it in a second at most.
+   */
+  lanPacketsPerSecond: 200,
+  lanPacketsBurst: 400,
+  /** Sources that are counted at once, of each family; one more gets nothing until another has been quiet for that time. */
+  lanSources: 16384,
+  lanSourceMs: 5e3,
+  /** Bytes of an answer by UDP to such a source: what is longer comes by TCP, whose sender cannot be forged. */
+  lanUdpBytes: 512,
+  /** TCP connections of one such source; one more is closed at once. All sources of an entry have those of one container. */
+  lanSourceStreams: 16
 };
 
 // src/base/log-limits.ts

@@ -18,6 +18,7 @@ export const CHECKS = {
   "host-names": "host names",
   "host-listener": "listener on the host",
   "listener-query": "query to the listener",
+  listen: "other machines",
   etcd: "etcd",
   "etcd-records": "records in etcd",
   "etcd-publishing": "publishing to etcd",

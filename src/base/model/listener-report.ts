@@ -11,6 +11,12 @@ export interface ListenerReport {
   readonly ambiguous: readonly string[];
   /** The steps of builds that are answered, if the settings say so. */
   readonly builds?: BuildsReport;
+  /** UDP queries, and TCP connections, of containers. */
+  readonly queries: number;
+  /** Packets that got no reply, by reason. */
+  readonly refused: Readonly<Record<ListenerRefusal, number>>;
+  /** UDP queries that found a socket's buffer full. */
+  readonly lost: number;
   /** Why it has failed, and what to do. */
   readonly code?: string;
   readonly reason?: string;
@@ -24,3 +30,11 @@ export interface BuildsReport {
   /** Those that run now. */
   readonly steps: number;
 }
+
+/**
+ * `asker`: by a container's link, beyond its limit or from an address that it does not have. `unknown`: by a link of nobody that is known,
+ * too many. `host`: not by the link of a container at all. `address`: from an address that was a container's a moment ago.
+ */
+export const LISTENER_DROPS = ["asker", "unknown", "host"] as const;
+export type ListenerDrop = (typeof LISTENER_DROPS)[number];
+type ListenerRefusal = ListenerDrop | "address";

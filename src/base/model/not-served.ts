@@ -10,6 +10,7 @@ export const SKIP_CODES = [
   "default-network-only",
   "no-nameserver",
   "own-stack",
+  "listen",
   "opted-out",
   "kind-detached",
   "quarantined",

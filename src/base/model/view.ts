@@ -44,6 +44,8 @@ export interface Route {
   readonly servers: readonly Server[];
   /** Such names exist in no upstream: they are denied locally. */
   readonly isLocal: boolean;
+  /** Who has this view may not have such names forwarded. */
+  readonly isRefused?: boolean;
   /** Where it was configured, as text. */
   readonly by?: string;
   /** Servers that are left out, because they are queried from the host and this container has no external network. */

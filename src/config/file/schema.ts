@@ -8,6 +8,7 @@ import { nearest } from "../../base/lib/nearest.ts";
 import { whyNoSetting } from "../not-settings.ts";
 import type { AnySetting } from "../setting.ts";
 import { SETTINGS } from "../settings-table.ts";
+import { LISTEN, type WrittenListen } from "./listen-schema.ts";
 import { POLICIES, type WrittenPolicy } from "./policies-schema.ts";
 import { RECORDS, type WrittenRecords } from "./records-schema.ts";
 import { KEYS_LISTED_MAX, byName, leaf, list, map, oneOrMore } from "./schema-parts.ts";
@@ -46,6 +47,7 @@ export const SCHEMA = map({
   projects: byName("project", map({ records: RECORDS }), PROJECTS_EXAMPLE),
   records: RECORDS,
   policies: POLICIES,
+  listen: LISTEN,
 });
 
 /** A file of the records folder: the keys of the settings file that declare names. */
@@ -64,6 +66,7 @@ export interface FileSettings extends Readonly<Record<string, unknown>> {
   readonly projects?: Readonly<Record<string, { readonly records?: WrittenRecords }>>;
   readonly records?: WrittenRecords;
   readonly policies?: Readonly<Record<string, WrittenPolicy>>;
+  readonly listen?: Readonly<Record<string, WrittenListen>>;
 }
 
 /** The keys that the map at this path may have; undefined if it may have any. */

@@ -57,6 +57,7 @@ export class Guests {
     }
     if (!fact.endpoints.some(({ networkName }) => isUserDefined(networkName)))
       return `dns11 answers it at ${LISTENER_ADDRESSES.ipv4}, if it asks there: its resolv.conf has servers of its own`;
+    if (state === "opening") return `dns11 answers it at ${LISTENER_ADDRESSES.ipv4} once the listener on the host does`;
     if (state !== "serving") return "the listener on the host, which would answer it, does not answer now";
     const address = addressFor(fact, addresses);
     if (address === undefined) return "the listener on the host has no address that it can reach";

@@ -34,11 +34,14 @@ const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(
 export class HostZone implements VisibleNames {
   readonly kind = LOCAL_SOURCE.hostDomain;
   readonly #domain: HostDomain;
+  readonly #which: string;
   #means = "";
   readonly #names: NetworkNames;
   readonly #members = new Map<string, HostMember>();
 
-  constructor(domain: string) {
+  /** `which`: the containers that have names here, for explain. */
+  constructor(domain: string, which = "that the host can reach") {
+    this.#which = which;
     this.#domain = new HostDomain(domain);
     this.#names = new NetworkNames(domain);
   }
@@ -83,7 +86,7 @@ export class HostZone implements VisibleNames {
       if (search.trace !== undefined) this.#explain(search.trace, labels);
       return search.found(fittingAddresses(hit, name.foldedLength), true);
     }
-    search.trace?.record("names", `no container that the host can reach has this name below "${this.#domain.text}"`);
+    search.trace?.record("names", `no container ${this.#which} has this name below "${this.#domain.text}"`);
     return DENIED;
   }
 

@@ -13,6 +13,7 @@
 import { addressBytes } from "../../base/model/address.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
+import { LISTENER_DROPS, type ListenerDrop } from "../../base/model/listener-report.ts";
 import { LISTENER_ADDRESSES, LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
@@ -26,13 +27,23 @@ import {
   loadPayload,
   lookUp,
   nativeU32,
-  networkU16,
-  ofProtocol,
   verdict,
 } from "../../kernel/nft-expressions.ts";
 import { NftTable, type Rule } from "../../kernel/nft-table.ts";
-import { ADDRESSES, PROTOCOL_NUMBER } from "../rules/nft-commands.ts";
+import { DropCounters, dropChains } from "../rules/drop-counters.ts";
+import { ADDRESSES } from "../rules/nft-commands.ts";
 import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
+import {
+  CHECKSUM_AT,
+  DNS_PORT,
+  PROTOCOLS,
+  matchAddress,
+  matchNoChecksum,
+  matchPort,
+  portOf,
+  writeLimit,
+  writePort,
+} from "../rules/rewritten-port.ts";
 import type { Asker, Askers } from "./asker.ts";
 
 const LISTENER_TABLE = "dns11-listener";
@@ -45,11 +56,6 @@ const TABLES = {
 } as const;
 type Family = keyof typeof TABLES;
 const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
-const DNS_PORT = 53;
-/** Offsets of a port in a transport header, and of the checksums. */
-const PORT_AT = { source: 0, destination: 2 } as const;
-const CHECKSUM_AT: Readonly<Record<Protocol, number>> = { udp: 6, tcp: 16 };
-const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
 /** Before everything else in the bridge, and before connection tracking. */
 const PRIORITY_FIRST = -300;
 const SETS = { ip: "askers4", ip6: "askers6" } as const;
@@ -61,6 +67,8 @@ const LISTENER = { ip: LISTENER_ADDRESSES.ipv4, ip6: LISTENER_ADDRESSES.ipv6 } a
 /** The types of nft(8), for its lists: iface_index, ipv4_addr, ipv6_addr; a concatenation shifts by six bits. */
 const KEY_TYPE = { ip: (20 << 6) | 7, ip6: (20 << 6) | 8 } as const;
 const LINK_BYTES = 4;
+const BRIDGE_DROPS = ["asker", "unknown"] as const satisfies readonly ListenerDrop[];
+const GUARD_DROP: ListenerDrop = "host";
 
 type Hook = "prerouting" | "input" | "output";
 
@@ -68,6 +76,7 @@ export class ListenerTable {
   readonly #netns: NetNamespace;
   readonly #nft: NftSocket;
   #isInstalled: boolean;
+  readonly #drops = new DropCounters<ListenerDrop>(LISTENER_TABLE, LISTENER_DROPS);
 
   /** Opens a socket in the host's namespace, or takes over one together with its tables. */
   constructor(netns: NetNamespace, inherited?: number) {
@@ -82,6 +91,11 @@ export class ListenerTable {
     return { netlink: this.#nft.fd, isOwned: true, tables };
   }
 
+  /** Dropped packets since it was made. */
+  get drops(): Readonly<Record<ListenerDrop, number>> {
+    return this.#drops.read(this.#netns);
+  }
+
   /** In place of what is installed. */
   async install(
     listening: readonly ListenAddress[],
@@ -92,6 +106,8 @@ export class ListenerTable {
     await this.#netns.transact(this.#nft, [
       ...removals,
       ...FAMILIES.map((family) => TABLES[family].create(nft.NFT_TABLE_F_OWNER)),
+      ...dropChains(TABLES.bridge, BRIDGE_DROPS),
+      ...IP_FAMILIES.flatMap((family) => dropChains(TABLES[family], [GUARD_DROP])),
       TABLES.bridge.set({ name: LINKS, shownAs: LINK_TYPE, keyLength: LINK_BYTES }),
       ...IP_FAMILIES.flatMap((family) => {
         const at = listening.find(({ address }) => address === LISTENER[family]);
@@ -193,7 +209,7 @@ function bridgeRules(family: IpFamily): NftCommand[] {
         toListener(w);
         loadMeta(w, nft.NFT_META_IIF);
         lookUp(w, LINKS);
-        drop(w);
+        verdict(w, nft.NFT_GOTO, BRIDGE_DROPS[0]);
       },
       (w) => {
         toListener(w);
@@ -203,7 +219,7 @@ function bridgeRules(family: IpFamily): NftCommand[] {
       },
       (w) => {
         toListener(w);
-        drop(w);
+        verdict(w, nft.NFT_GOTO, BRIDGE_DROPS[1]);
       },
     ]),
   ];
@@ -239,7 +255,7 @@ function ipRules(family: IpFamily, listening: ListenAddress | undefined, waitsAt
       ...(waitsAt === undefined ? [] : [accepted("udp", waitsAt, NEW_MARK)]),
       (w) => {
         matchDestination(w, family);
-        drop(w);
+        verdict(w, nft.NFT_GOTO, GUARD_DROP);
       },
     ]),
   ];
@@ -254,10 +270,8 @@ function queryRule(family: IpFamily, protocol: Protocol, port: number, marked: n
 }
 
 function replyRule(family: IpFamily, protocol: Protocol, port: number): Rule {
-  const { source, length } = ADDRESSES[family];
   return (w) => {
-    loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length });
-    compare(w, listenerBytes(family));
+    matchAddress(w, family, "source", listenerBytes(family));
     matchPort(w, protocol, "source", port);
     expression(w, "notrack", () => undefined);
     writePort(w, "source", DNS_PORT, CHECKSUM_AT[protocol]);
@@ -276,17 +290,6 @@ function mark(w: NetlinkWriter, value: number): void {
   });
 }
 
-/** Packets in a second, and at once. */
-function writeLimit(w: NetlinkWriter, rate: number, burst: number): void {
-  w.attribute(nft.NFTA_LIMIT_RATE, networkU64(rate));
-  w.attribute(nft.NFTA_LIMIT_UNIT, networkU64(1));
-  w.u32(nft.NFTA_LIMIT_BURST, burst);
-}
-
-function portOf({ udpPort, tcpPort }: ListenAddress, protocol: Protocol): { protocol: Protocol; port: number } {
-  return { protocol, port: protocol === "udp" ? udpPort : tcpPort };
-}
-
 /** A packet with this mark to a port of the listener. */
 function matchQuery(w: NetlinkWriter, family: IpFamily, protocol: Protocol, port: number, marked: number): void {
   matchDestination(w, family);
@@ -295,52 +298,19 @@ function matchQuery(w: NetlinkWriter, family: IpFamily, protocol: Protocol, port
   matchPort(w, protocol, "destination", port);
 }
 
-function matchPort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof PORT_AT, port: number): void {
-  ofProtocol(w, PROTOCOL_NUMBER[protocol]);
-  loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: PORT_AT[which], length: 2 });
-  compare(w, networkU16(port));
-}
-
-/** Zero is the checksum of a sender that makes none, and must stay so. */
 function queryWithoutChecksum(family: IpFamily, port: number): Rule {
   return (w) => {
     matchQuery(w, family, "udp", DNS_PORT, ASKER_MARK);
-    loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: CHECKSUM_AT.udp, length: 2 });
-    compare(w, networkU16(0));
+    matchNoChecksum(w);
     expression(w, "notrack", () => undefined);
     writePort(w, "destination", port, undefined);
   };
 }
 
-function writePort(w: NetlinkWriter, which: keyof typeof PORT_AT, port: number, checksumAt: number | undefined): void {
-  loadImmediate(w, nft.NFT_REG_1, networkU16(port));
-  expression(w, "payload", () => {
-    w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_PAYLOAD_BASE, nft.TRANSPORT_HEADER);
-    w.u32(nft.NFTA_PAYLOAD_OFFSET, PORT_AT[which]);
-    w.u32(nft.NFTA_PAYLOAD_LEN, 2);
-    if (checksumAt === undefined) return;
-    w.u32(nft.NFTA_PAYLOAD_CSUM_TYPE, nft.NFT_PAYLOAD_CSUM_INET);
-    w.u32(nft.NFTA_PAYLOAD_CSUM_OFFSET, checksumAt);
-  });
-}
-
 function matchDestination(w: NetlinkWriter, family: IpFamily): void {
-  loadPayload(w, { base: nft.NETWORK_HEADER, offset: ADDRESSES[family].destination, length: ADDRESSES[family].length });
-  compare(w, listenerBytes(family));
-}
-
-function drop(w: NetlinkWriter): void {
-  expression(w, "counter", () => undefined);
-  verdict(w, nft.NF_DROP);
+  matchAddress(w, family, "destination", listenerBytes(family));
 }
 
 function listenerBytes(family: IpFamily): Uint8Array {
   return addressBytes(LISTENER[family]) as Uint8Array;
-}
-
-function networkU64(value: number): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64BE(BigInt(value));
-  return bytes;
 }

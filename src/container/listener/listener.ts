@@ -53,6 +53,13 @@ interface Serving extends OpenListener {
   readonly endpoint: SharedEndpoint;
 }
 
+type ListenerCounts = Pick<ListenerReport, "queries" | "refused" | "lost">;
+const NO_COUNTS: ListenerCounts = {
+  queries: 0,
+  refused: { asker: 0, unknown: 0, host: 0, address: 0 },
+  lost: 0,
+};
+
 export class Listener {
   readonly #parts: ListenerParts;
   #isWanted: boolean;
@@ -61,6 +68,8 @@ export class Listener {
   #hold: Hold | undefined;
   /** What the rules let through. */
   #installed: Askers = NO_ASKERS;
+  /** What was counted before it was opened last. */
+  #before: ListenerCounts = NO_COUNTS;
   #isPaused = false;
   /** A change of the askers that waits for its turn. */
   #isStale = false;
@@ -79,15 +88,38 @@ export class Listener {
     return this.#state.kind !== "opening";
   }
 
+  /** What is known without asking the kernel. */
+  get place(): Pick<ListenerReport, "state" | "addresses"> {
+    const { kind } = this.#state;
+    const addresses = this.#serving?.pairs.map(({ listening }) => listening.address) ?? [];
+    return { state: kind === "closed" ? "off" : kind, addresses };
+  }
+
   get report(): ListenerReport {
     const state = this.#state;
-    const addresses = this.#serving?.pairs.map(({ listening }) => listening.address) ?? [];
     return {
-      state: state.kind === "closed" ? "off" : state.kind,
-      addresses,
+      ...this.place,
       askers: new Set([...this.#installed.byAddress.values()].filter((id) => id !== BUILDS_ID)).size,
       ambiguous: this.#installed.ambiguous,
+      ...this.#counts,
       ...(state.kind === "failed" && { code: state.code, reason: state.reason }),
+    };
+  }
+
+  get #counts(): ListenerCounts {
+    const { queries, refused, lost } = this.#before;
+    if (this.#serving === undefined) return this.#before;
+    const { endpoint, table } = this.#serving;
+    const { asker, unknown, host } = table.drops;
+    return {
+      queries: queries + endpoint.queries,
+      refused: {
+        asker: refused.asker + asker,
+        unknown: refused.unknown + unknown,
+        host: refused.host + host,
+        address: refused.address + endpoint.refused,
+      },
+      lost: lost + endpoint.lost,
     };
   }
 
@@ -194,7 +226,7 @@ export class Listener {
     this.#installed = askers;
     this.#hold = keep?.(heldOf(serving));
     this.#become({ kind: "serving" });
-    const { addresses } = this.report;
+    const { addresses } = this.place;
     onEvent({ addresses, askers: askers.byAddress.size }, "the listener on the host answers");
     this.#warnOf(askers, NO_ASKERS);
   }
@@ -224,6 +256,7 @@ export class Listener {
 
   async #close(): Promise<void> {
     const serving = this.#serving;
+    this.#before = this.#counts;
     this.#serving = undefined;
     this.#installed = NO_ASKERS;
     if (serving === undefined) return;

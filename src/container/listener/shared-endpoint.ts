@@ -9,6 +9,12 @@ export interface SharedEndpoint {
   setAskers(askers: ReadonlyMap<string, string>): void;
   /** What a container sees has changed, or whether it gets answers. */
   update(containerId: string): void;
+  /** UDP queries, and TCP connections, of containers. */
+  readonly queries: number;
+  /** Those from an address that is nobody's any more. */
+  readonly refused: number;
+  /** UDP queries that found a socket's buffer full. */
+  readonly lost: number;
   /** Forwarded queries that wait for an answer. */
   readonly inFlight: number;
   pause(): readonly Pick<NamespaceSockets, "udp" | "tcp">[];

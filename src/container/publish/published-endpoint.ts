@@ -4,7 +4,7 @@
  * by its own address in any case.
  */
 import { Fault } from "../../base/lib/fault.ts";
-import { addressBytes, isHostScoped } from "../../base/model/address.ts";
+import { addressBytes, isHostScoped, isSameAddress } from "../../base/model/address.ts";
 import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ServicePort } from "../facts/service-port.ts";
@@ -13,7 +13,7 @@ import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../fac
 import { servicePlace } from "../facts/label-service.ts";
 
 interface PublishContext {
-  readonly policy: PublishPolicy;
+  readonly policy: Pick<PublishPolicy, "routedNetworks">;
   readonly labels: LabelPolicy;
   /** The addresses at which other machines reach published ports of this one. */
   readonly addresses: readonly string[];
@@ -24,12 +24,17 @@ interface PublishContext {
 export const NO_SERVICE = "PUBLISH_NO_SERVICE";
 
 /** Networks whose containers have addresses of the network that the machine itself is on. */
-const ON_THE_WIRE: ReadonlySet<string> = new Set(["macvlan", "ipvlan"]);
+export const ON_THE_WIRE: ReadonlySet<string> = new Set(["macvlan", "ipvlan"]);
 const ID_CHARS = 12;
 /** All addresses of the host. */
 const UNSPECIFIED: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 type Reached = Pick<PublishedMember, "reach" | "inside" | "v4" | "v6" | "ports">;
+
+/** Whether a published port is bound at an address of the host. */
+export function isBoundAt({ address }: Pick<BoundPort, "address">, own: string): boolean {
+  return address === (own.includes(":") ? "::" : "0.0.0.0") || isSameAddress(address, own);
+}
 
 /** Throws a Fault for a container that is no member of a service, or that others do not reach. */
 export function publishedMember(fact: ContainerFact, context: PublishContext): PublishedMember {

@@ -217,6 +217,26 @@ export class Directory {
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
   }
 
+  /** The first network of this name. */
+  networkCalled(name: string): NetworkFact | undefined {
+    for (const { fact } of this.#networks.all()) if (fact.name === name) return fact;
+    return undefined;
+  }
+
+  /** For whoever is no container, and is answered on the host: the routes of the settings, and the host's servers for all else. */
+  upstreamsFromHost(fact: ContainerFact): Upstreams {
+    const { layers } = this.#routing(fact, undefined);
+    const routes = routesOf({
+      layers,
+      containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack: this.#upstreamContainers.fallsBack },
+      fallback: this.#host,
+      fallbackBy: "the host's current resolv.conf",
+      host: this.#host,
+      hasExternalAccess: true,
+    });
+    return { routes, isNdotsSet: false };
+  }
+
   /** What the host resolves beside names below its domain: what is declared for everybody, and these zones. */
   namesOnHost(
     zones: readonly string[],

@@ -3,11 +3,11 @@
  * for others' locks, so a report has the count that was read last. If it cannot be read, for want of a descriptor or because the
  * namespace is going away, that stays. It is read often, and so without starting iptables.
  */
-import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { droppedInChain, readXtables } from "../../kernel/xtables.ts";
+import { packetsIn } from "./drop-counters.ts";
 import { GUARD_LOCATION } from "./iptables-text.ts";
 import { IP_FAMILIES, type IpFamily, GUARD_CHAIN } from "./plan.ts";
 import { visitRulesOf } from "./installed-rules.ts";
@@ -38,8 +38,7 @@ function droppedByTables(memory: NetlinkMemory): number {
   let dropped = 0;
   for (const family of IP_FAMILIES) {
     visitRulesOf(memory, family, GUARD_CHAIN, (attributes) => {
-      const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-      for (const [, expression] of expressions) dropped += packetsOf(attributesIn(expression));
+      dropped += packetsIn(attributes.get(nft.NFTA_RULE_EXPRESSIONS));
     });
   }
   return dropped;
@@ -49,10 +48,4 @@ async function droppedByChains({ within }: Readable, family: IpFamily): Promise<
   const { table, chain } = GUARD_LOCATION;
   const found = (await readXtables(within, family))?.get(table);
   return found === undefined ? 0 : droppedInChain(family, found, chain);
-}
-
-function packetsOf(expression: ReadonlyMap<number, Buffer>): number {
-  if (textOf(expression.get(nft.NFTA_EXPR_NAME)) !== "counter") return 0;
-  const data = attributesIn(expression.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0));
-  return Number(data.get(nft.NFTA_COUNTER_PACKETS)?.readBigUInt64BE(0) ?? 0n);
 }

@@ -15,6 +15,8 @@ export interface RouteState {
   readonly domain: string;
   readonly by: string | undefined;
   readonly isLocal: boolean;
+  /** Nothing is forwarded for whoever asks. */
+  readonly isRefused?: boolean;
   readonly servers: readonly {
     readonly server: string;
     readonly isDown: boolean;

@@ -26,6 +26,12 @@ export function upstreamCauses(situation: Situation): Cause[] {
     return [slotCause(name, swarmService)];
   }
   if (held !== undefined) return [cause("not-forwarded", heldText(name, held), { fix: "dns11 doctor" })];
+  if (route?.isRefused === true) {
+    const advice = "set forward: true there if these machines may use the host's servers";
+    return [
+      cause("not-forwarded", `nothing is forwarded for ${owner.name}, which the setting listen names`, { advice }),
+    ];
+  }
   const isSingle = !name.replace(/\.$/, "").includes(".");
   if (ownZone !== undefined && !situation.isFromUpstream) return zoneCauses(name, failure, ownZone);
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];

@@ -15,7 +15,7 @@ import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { JudgedQuestion, NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
-import { blockText } from "../../policy/model/address-block.ts";
+import { blockText } from "../../base/model/address-block.ts";
 import type { PolicyRule } from "../../policy/model/policy-rule.ts";
 import { readRule } from "../../policy/model/policy-rule.ts";
 import { AskedAnswers } from "../../query/client/asked-answers.ts";

@@ -104,7 +104,7 @@ export class Situations {
     const type = parseType(question.typeName);
     const { route, rule } = this.#ports.resolver().rules.forwardingOf(question.name, type, upstreams) ?? {};
     return {
-      isSpecial: rule !== undefined && rule !== "local",
+      isSpecial: rule !== undefined && rule !== "local" && rule !== "refused",
       ...question,
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
@@ -186,6 +186,7 @@ export class Situations {
       domain: presentation(route.suffix, 0, route.suffix.length),
       by: route.by,
       isLocal: route.isLocal,
+      ...(route.isRefused === true && { isRefused: true }),
       missing: (route.missing ?? []).map((each) => missingText(each)),
       withheld: (route.withheld ?? []).map((server) => serverText(server)),
       servers: route.servers.map((server) => {

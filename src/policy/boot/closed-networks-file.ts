@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { LIMITS } from "../../base/limits.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { readRegular } from "../../kernel/regular-file.ts";
-import { type AddressBlock, blockText, readAddressBlock } from "../model/address-block.ts";
+import { type AddressBlock, blockText, readAddressBlock } from "../../base/model/address-block.ts";
 import type { ClosedNetwork } from "../model/closed-network.ts";
 
 const FILE = "closed-networks.json";

@@ -1,7 +1,7 @@
 /**
  * EnforcedContainer: a container whose policies enforce addresses, as the kernel needs to know it.
  */
-import type { AddressBlock } from "../model/address-block.ts";
+import type { AddressBlock } from "../../base/model/address-block.ts";
 import type { Policy } from "../model/policy.ts";
 import type { PolicedContainer } from "../table/container-rules.ts";
 import { type PolicedLink, isLinkLocal } from "../table/link-rules.ts";

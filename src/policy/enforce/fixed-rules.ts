@@ -2,7 +2,7 @@
  * FixedRules: what policies say of addresses themselves, as rules for the kernel. Of several policies each must allow an
  * address, and any may deny it.
  */
-import { type AddressBlock, isBlockIn } from "../model/address-block.ts";
+import { type AddressBlock, isBlockIn } from "../../base/model/address-block.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import type { Policy } from "../model/policy.ts";
 import type { FixedRule } from "../table/container-rules.ts";

@@ -5,7 +5,7 @@
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import { PatternIndex } from "../../base/model/pattern-index.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
-import { type AddressBlock, isInBlock } from "../model/address-block.ts";
+import { type AddressBlock, isInBlock } from "../../base/model/address-block.ts";
 import type { Policy } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import { isWildcard } from "../model/policy-rule.ts";

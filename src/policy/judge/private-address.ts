@@ -3,7 +3,7 @@
  * reserved ones, the metadata services of clouds, and IPv6 addresses that stand for such an IPv4 address. An allowed name that
  * leads there would reach what the policy never meant.
  */
-import { type AddressBlock, isInBlock, readAddressBlock } from "../model/address-block.ts";
+import { type AddressBlock, isInBlock, readAddressBlock } from "../../base/model/address-block.ts";
 
 const BLOCKS: readonly AddressBlock[] = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],

@@ -2,7 +2,7 @@
  * ClosedNetwork: a network of the Docker daemon that an enforced policy is for. Its containers are refused everything until each
  * is known.
  */
-import type { AddressBlock } from "./address-block.ts";
+import type { AddressBlock } from "../../base/model/address-block.ts";
 
 export interface ClosedNetwork {
   readonly name: string;

@@ -4,7 +4,7 @@
  */
 import { sameBytes } from "../../base/dns/name.ts";
 import type { Pattern } from "../../base/model/name-pattern.ts";
-import { isBlockIn } from "./address-block.ts";
+import { isBlockIn } from "../../base/model/address-block.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { Policy } from "./policy.ts";
 import { sharedBelow } from "./shared-domains.ts";

@@ -2,7 +2,7 @@
  * ContainerRules: the chains and sets by which the kernel judges what one container sends. Denied blocks come first, because
  * a denial holds whatever a name was answered with.
  */
-import { type AddressBlock, readAddressBlock } from "../model/address-block.ts";
+import { type AddressBlock, readAddressBlock } from "../../base/model/address-block.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";

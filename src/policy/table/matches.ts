@@ -17,7 +17,7 @@ import {
   updateSet,
   ofProtocol,
 } from "../../kernel/nft-expressions.ts";
-import type { AddressBlock } from "../model/address-block.ts";
+import type { AddressBlock } from "../../base/model/address-block.ts";
 import type { AddressLength } from "./layout.ts";
 
 export const PROTOCOLS = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;

@@ -12,7 +12,7 @@ import { StoredName } from "../../base/model/stored-name.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type JudgedQuestion, NamespacePolicy } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
-import { isInBlock } from "../model/address-block.ts";
+import { isInBlock } from "../../base/model/address-block.ts";
 import type { Policy } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import type { AskedName, ContainerTraffic } from "./traffic.ts";

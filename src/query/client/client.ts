@@ -33,6 +33,8 @@ export class Client {
   /** Replaced as a whole when the container registry changes; a query sees one view from start to end. */
   view: View;
   readonly dial: Dial;
+  /** It gets no longer answers by UDP, whatever it asks for: the address of whoever asks could be forged. */
+  udpBytesMax = Number.POSITIVE_INFINITY;
   /** Its limit of concurrent upstream queries. */
   readonly slots: Slots;
   /** Its share of what all containers have in common. */

@@ -34,12 +34,14 @@ export class SharedEndpoint {
   /** The clients that were opened here. */
   readonly #opened = new Map<string, Client>();
   readonly #connections = new Map<Client, ClientConnections>();
+  #queries = 0;
+  #refused = 0;
   #isClosed = false;
 
   /** Takes ownership of the sockets. */
   constructor(pairs: readonly SocketPair[], waiting: readonly WaitingSocket[], parts: SharedEndpointParts) {
     this.#parts = parts;
-    const of = (source: AddressKey): Client | undefined => this.#clientAt(source);
+    const of = (source: AddressKey): Client | undefined => this.#counted(this.#clientAt(source));
     const senders = { only: undefined, of };
     const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
     this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, senders, parts.udp));
@@ -60,6 +62,21 @@ export class SharedEndpoint {
     let count = 0;
     for (const { slots } of this.#opened.values()) count += slots.taken;
     return count;
+  }
+
+  /** UDP queries, and TCP connections, of containers. */
+  get queries(): number {
+    return this.#queries;
+  }
+
+  /** Those from an address that is nobody's any more. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** UDP queries that found a socket's buffer full. */
+  get lost(): number {
+    return this.#udp.reduce((sum, { lost }) => sum + lost, 0);
   }
 
   /** The containers by their addresses. Whoever is not among them gets nothing. */
@@ -109,6 +126,12 @@ export class SharedEndpoint {
     for (const id of [...this.#opened.keys()]) this.#forget(id);
   }
 
+  #counted(client: Client | undefined): Client | undefined {
+    if (client === undefined) this.#refused++;
+    else this.#queries++;
+    return client;
+  }
+
   #clientAt(source: AddressKey): Client | undefined {
     const containerId = this.#askers.get(source);
     if (containerId === undefined || this.#isClosed) return undefined;
@@ -133,7 +156,7 @@ export class SharedEndpoint {
 
   #connectionsOf(socket: Socket): ClientConnections | undefined {
     const source = plain(socket.remoteAddress ?? "");
-    const client = source && this.#clientAt(addressKey(source));
+    const client = this.#counted(source === undefined ? undefined : this.#clientAt(addressKey(source)));
     if (client === undefined) return undefined;
     const known = this.#connections.get(client);
     if (known !== undefined) return known;

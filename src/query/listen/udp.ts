@@ -8,7 +8,7 @@
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
-import { closeQuietly, duplicate, sendTo } from "../../kernel/libc.ts";
+import { closeQuietly, duplicate, lostPackets, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
@@ -84,6 +84,11 @@ export class UdpListener {
   /** Answers a packet that another socket has received. */
   receive(message: Buffer, source: PacketSource): void {
     this.#onPacket(message, source);
+  }
+
+  /** Queries that found the socket's buffer full. */
+  get lost(): number {
+    return this.#isClosed ? 0 : lostPackets(this.#fd);
   }
 
   /** Reads again. */

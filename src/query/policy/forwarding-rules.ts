@@ -16,6 +16,8 @@ import { type Suffix, endsWith, routeOf } from "./route.ts";
 export type ForwardingRule =
   /** The route of its domain has no servers by intent. */
   | "local"
+  /** Nothing is forwarded for whoever asks. */
+  | "refused"
   /** It has no dot, and ndots is set. */
   | "ndots"
   | SpecialName
@@ -67,6 +69,7 @@ export class ForwardingRules {
   /** The rule that applies to a name on its route; undefined if it is forwarded. */
   ruleOf(name: QuestionName, type: number, { isNdotsSet }: Upstreams, route: Route): ForwardingRule | undefined {
     if (route.isLocal) return "local";
+    if (route.isRefused === true) return "refused";
     if (route.labelCount > 0) return undefined;
     const isDotless = name.labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
     if (isDotless && isNdotsSet) return "ndots";

@@ -2,10 +2,11 @@
  * SpecialNames: the answers to names that are not forwarded, each by the rule that keeps it.
  */
 import { wireLabels } from "../../base/dns/name.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Question } from "../wire/question.ts";
-import { addressAnswer, nameError, noData, pointerAnswer } from "../wire/reply.ts";
+import { addressAnswer, failure, nameError, noData, pointerAnswer } from "../wire/reply.ts";
 import type { Trace } from "../trace.ts";
 import type { ForwardingRule } from "./forwarding-rules.ts";
 
@@ -15,6 +16,7 @@ const LOCALHOST_TARGET = Buffer.concat([wireLabels("localhost") as Uint8Array, B
 
 /** The rules for explain; of a local domain its route says all. */
 const WHY: Readonly<Record<Exclude<ForwardingRule, "local">, string>> = {
+  refused: "nothing is forwarded for whoever asks here: forward is off for this entry of listen",
   ndots: "ndots is set, so address queries for names without a dot are not forwarded",
   localhost: "localhost and names below it resolve to loopback addresses (RFC 6761)",
   nonexistent: "invalid and onion do not exist in DNS (RFC 6761, RFC 7686)",
@@ -45,6 +47,8 @@ export class SpecialNames {
       case "ndots":
       case "resolver":
         return noData(block, question, behaviour);
+      case "refused":
+        return failure(block, question, RCODE.REFUSED, behaviour);
       case "local":
       case "nonexistent":
       case "no-dot":

@@ -69,6 +69,12 @@ export class Question implements QuestionName {
     return this.hashOf[this.labelCount] as number;
   }
 
+  /** Has the query announce no more than this for an answer by UDP, and returns what it announces; 0 without an OPT. */
+  limitUdpSize(bytes: number): number {
+    this.records.optUdpSize = Math.min(this.records.optUdpSize, bytes);
+    return this.records.optUdpSize;
+  }
+
   /** Parses the message at `offset`. */
   read(block: Buffer, offset: number, length: number): Verdict {
     this.offset = offset;

@@ -10,6 +10,7 @@ import type { Roster } from "../../container/roster.ts";
 import type { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ContainerSideParts } from "../container-side.ts";
+import type { EngineLan } from "./engine-lan.ts";
 import type { EngineAccess } from "./engine-link.ts";
 
 /** The parts of an EngineSide; the directory is the current one. */
@@ -20,6 +21,7 @@ interface Side {
   readonly reconciler: Reconciler;
   readonly hostUpstreams: HostUpstreams;
   readonly hostNames: HostNames;
+  readonly lan: EngineLan;
 }
 
 export function openHostUpstreams(side: Side, parts: ContainerSideParts, link: EngineAccess): HostUpstreams {
@@ -34,6 +36,7 @@ export function openHostUpstreams(side: Side, parts: ContainerSideParts, link: E
         side.roster.refresh();
         querySide.onUpstreamsChanged();
         side.hostNames.refresh();
+        side.lan.lan.updateViews();
       },
       reinspect: (ids: readonly string[]) => side.follower.reinspect(ids),
     },

@@ -23,12 +23,14 @@ import { USUAL_ORDER, lookupOrder } from "../../container/watch/nsswitch.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Containers, ContainerAccess, Repairs } from "../../control/situation/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { isListenId } from "../../base/model/listen-policy.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import type { EngineLan } from "./engine-lan.ts";
 import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
 
@@ -37,6 +39,7 @@ interface EnginePortsParts {
   readonly directory: Directory;
   readonly builds: Pick<BuildSteps, "isOn" | "fact">;
   readonly hostNames: HostNames;
+  readonly lan: EngineLan;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
   readonly roster: Roster;
@@ -56,18 +59,22 @@ export function containersOf(
   return {
     get facts() {
       const { containers } = parts.directory;
-      if (!hostNames.isOn && !builds.isOn) return containers;
-      const host = hostNames.isOn ? ([[HOST_ID, HOST_FACT]] as const) : [];
-      const steps = builds.isOn ? ([[BUILDS_ID, builds.fact]] as const) : [];
-      return new Map([...containers, ...host, ...steps]);
+      const others = [
+        ...(hostNames.isOn ? [HOST_FACT] : []),
+        ...(builds.isOn ? [builds.fact] : []),
+        ...parts.lan.facts,
+      ];
+      return others.length === 0
+        ? containers
+        : new Map([...containers, ...others.map((each) => [each.id, each] as const)]);
     },
     decisionOf: (id) => {
       if (id === BUILDS_ID) return builds.isOn ? BUILDS_DECISION : undefined;
-      return id === HOST_ID ? hostNames.decision : roster.decisionOf(id);
+      return id === HOST_ID ? hostNames.decision : (parts.lan.decisionOf(id) ?? roster.decisionOf(id));
     },
     attachmentOf: (id) => reconciler.attachmentOf(id),
     clients: querySide.clients,
-    viewOf: (fact) => (fact === HOST_FACT ? hostNames.view : roster.viewOf(fact)),
+    viewOf: (fact) => (fact === HOST_FACT ? hostNames.view : (parts.lan.viewOf(fact.id) ?? roster.viewOf(fact))),
     defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) =>
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
@@ -136,6 +143,7 @@ export function insideOf(
     },
     open: (fact) => {
       if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));
+      if (isListenId(fact.id)) throw otherMachine(fact.name);
       try {
         return openNamespace(runner, proveNamespace({ containerId: fact.id, ...fact }, host(), runner.homeId).fd);
       } catch (error) {
@@ -147,10 +155,17 @@ export function insideOf(
       }
     },
     resolvConfOf: (fact) => {
+      if (isListenId(fact.id)) return undefined;
       if (fact === HOST_FACT) return parseResolvConf(readEngineFile(host(), "/etc/resolv.conf") ?? "");
       const { id, resolvConfPath: path } = fact;
       const file = tryReadContainerFile(host(), path ?? "", id);
       return file.kind === "read" ? parseResolvConf(file.text) : undefined;
     },
   };
+}
+
+function otherMachine(name: string): Fault {
+  return new Fault("NAMESPACE_ELSEWHERE", `"${name}" stands for other machines, from which dns11 cannot query`, {
+    remedy: "Query from one of them, for example with dig, or use dns11 explain.",
+  });
 }

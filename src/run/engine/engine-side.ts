@@ -5,18 +5,17 @@
 import type { Gate } from "../../base/lib/gate.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
-import { eventLogger } from "../../base/log/event-logger.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import type { BuildSteps } from "../../container/builds/build-steps.ts";
-import { Bridges } from "../../container/bridge/bridges.ts";
-import { Guests } from "../../container/guest/guests.ts";
+import type { Bridges } from "../../container/bridge/bridges.ts";
+import type { Guests } from "../../container/guest/guests.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import type { HostNames } from "../../container/host/host-names.ts";
 import type { Listener } from "../../container/listener/listener.ts";
-import { Nodes } from "../../container/kind/nodes.ts";
+import type { Nodes } from "../../container/kind/nodes.ts";
 import type { Egress } from "../../container/egress/egress.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
@@ -25,7 +24,7 @@ import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../..
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { Publication } from "../../container/publish/publication.ts";
-import { Searches } from "../../container/search/searches.ts";
+import type { Searches } from "../../container/search/searches.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -34,6 +33,7 @@ import type { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
+import type { ListenReports } from "../../base/model/listen-report.ts";
 import type { ListenerReport } from "../../base/model/listener-report.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
@@ -43,8 +43,10 @@ import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { openEgress, openLinks } from "./engine-egress.ts";
 import { EngineEvents } from "./engine-events.ts";
+import { EngineLan } from "./engine-lan.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { openHostNames, openHostUpstreams } from "./engine-host.ts";
+import { openResolvConfs } from "./engine-resolv-confs.ts";
 import { openListenerOf } from "./engine-listener.ts";
 import { openBuilds } from "./engine-builds.ts";
 import { hostGateway } from "./host-gateway.ts";
@@ -67,6 +69,7 @@ export class EngineSide implements ContainerSide {
   readonly files: ContainerFilesReader;
   readonly hostNames: HostNames;
   readonly listener: Listener;
+  readonly lan: EngineLan;
   readonly follower: Follower;
   readonly synced: Gate;
   readonly stopped: StoppedContainers;
@@ -111,26 +114,15 @@ export class EngineSide implements ContainerSide {
       isSynced: () => this.synced.isOpen,
     });
     this.reconciler = this.#openReconciler();
-    this.nodes = this.#openNodes();
-    const { journal, settings, log } = parts;
-    const reinspect = (id: string): void => this.follower.reinspect([id]);
-    const onChange = (id: string): void => this.reconciler.updateCapture(id);
-    this.bridges = new Bridges({ host: link.host, onChange, onFileChange: reinspect });
-    const files = { journal, host: link.host };
-    this.searches = new Searches({ ...files, onChange: reinspect }, settings);
-    this.guests = new Guests({
-      ...files,
-      listener: () => this.listener.report,
-      searchListOf: (fact) => this.searches.listOf(fact),
-      onRewritten: reinspect,
-      onEvent: eventLogger(log),
-    });
+    const { nodes, bridges, searches, guests } = openResolvConfs(this, parts, link);
+    [this.nodes, this.bridges, this.searches, this.guests] = [nodes, bridges, searches, guests];
     this.roster = this.#openRoster();
     this.hostUpstreams = openHostUpstreams(this, parts, link);
     this.directory.setHost(this.hostUpstreams.servers);
     this.hostNames = openHostNames(this, parts, link);
     this.listener = openListenerOf(this, parts, link);
     this.builds = openBuilds(this, parts, link);
+    this.lan = new EngineLan(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -154,13 +146,17 @@ export class EngineSide implements ContainerSide {
   }
 
   get isSettled(): boolean {
-    return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled;
+    return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled && this.lan.lan.isSettled;
   }
 
   get listenerReport(): ListenerReport | null {
-    const { report } = this.listener;
+    if (this.listener.place.state === "off") return null;
     const builds = this.builds.report;
-    return report.state === "off" ? null : { ...report, ...(builds !== undefined && { builds }) };
+    return { ...this.listener.report, ...(builds !== undefined && { builds }) };
+  }
+
+  get listenReports(): ListenReports | null {
+    return this.lan.report;
   }
 
   get lastActivityMs(): number {
@@ -193,6 +189,7 @@ export class EngineSide implements ContainerSide {
       this.hostNames.updateNames();
       this.listener.configure(settings.hasListener);
       this.builds.configure(settings.builds);
+      this.lan.configure(settings);
       this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
@@ -213,6 +210,7 @@ export class EngineSide implements ContainerSide {
   #updateViews(): void {
     this.roster.refresh();
     this.hostNames.updateNames();
+    this.lan.lan.updateViews();
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -222,18 +220,17 @@ export class EngineSide implements ContainerSide {
   }
 
   async pause(): Promise<void> {
-    await Promise.all([this.reconciler.pause(), this.listener.pause()]);
+    await Promise.all([this.reconciler, this.listener, this.lan.lan].map(async (each) => await each.pause()));
   }
 
   resume(): void {
-    this.reconciler.resume();
-    this.listener.resume();
+    for (const each of [this.reconciler, this.listener, this.lan.lan]) each.resume();
   }
 
   async abandon(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.abandon();
-    this.listener.abandon();
+    for (const each of [this.listener, this.lan.lan]) each.abandon();
     this.guests.close(false);
     this.#closeFiles();
   }
@@ -243,7 +240,7 @@ export class EngineSide implements ContainerSide {
     await this.reconciler.stop();
     this.guests.close(true);
     // Last: Docker's resolver may forward to it what it is given back.
-    await this.listener.stop();
+    await Promise.all([this.listener.stop(), this.lan.lan.stop()]);
     this.#closeFiles();
   }
 
@@ -310,21 +307,6 @@ export class EngineSide implements ContainerSide {
     );
   }
 
-  #openNodes(): Nodes {
-    const { platform, journal, log, settings } = this.#parts;
-    return new Nodes(
-      {
-        ...platform,
-        journal,
-        host: this.#link.host,
-        networkOf: (id) => this.directory.network(id),
-        onChange: (id) => this.reconciler.updateCapture(id),
-        onEvent: eventLogger(log),
-      },
-      settings,
-    );
-  }
-
   #openRoster(): Roster {
     const { quarantines, limitedLog, querySide, settings } = this.#parts;
     return new Roster({
@@ -378,8 +360,8 @@ export class EngineSide implements ContainerSide {
         void this.#restoreLeftoverNodes();
         void this.policed.synced();
       },
-      onNetwork: (fact) => this.directory.putNetwork(fact),
-      onNetworkGone: (id) => this.directory.removeNetwork(id),
+      onNetwork: (fact) => this.lan.during(() => this.directory.putNetwork(fact)),
+      onNetworkGone: (id) => this.lan.during(() => this.directory.removeNetwork(id)),
       onNetworkEvent: (name, isCreated) => {
         this.#events.onNetwork(name, isCreated);
         this.policed.networksChanged();
@@ -387,10 +369,7 @@ export class EngineSide implements ContainerSide {
       onContainer: (fact) => {
         this.#events.onContainer(fact);
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
-        this.hostNames.put(fact);
-        this.publication.put(fact);
-        this.egress.put(fact);
-        this.links.put(fact);
+        for (const each of this.#followers) each.put(fact);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
@@ -400,11 +379,8 @@ export class EngineSide implements ContainerSide {
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
         this.roster.remove(id);
-        this.hostNames.remove(id);
         this.#clusterDns.forget(id);
-        this.publication.remove(id);
-        this.egress.remove(id);
-        this.links.remove(id);
+        for (const each of this.#followers) each.remove(id);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
@@ -422,6 +398,11 @@ export class EngineSide implements ContainerSide {
       known: () => this.directory.containers,
       hasNetwork: (id) => this.directory.network(id) !== undefined,
     });
+  }
+
+  /** They learn of each container behind the roster. */
+  get #followers(): readonly Pick<HostNames, "put" | "remove">[] {
+    return [this.hostNames, this.publication, this.egress, this.links, this.lan];
   }
 
   #nameOf(id: string): string {

@@ -49,7 +49,8 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
       quarantines: Quarantines.none(),
       hold: undefined,
       inherit: () => undefined,
-      startAfter: Promise.resolve(),
+      // Never: nothing is opened on the host.
+      startAfter: new Promise(() => undefined),
     },
     link,
   );

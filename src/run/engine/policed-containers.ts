@@ -21,7 +21,7 @@ import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enfor
 import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
 import { BootClosing } from "../../policy/boot/boot-closing.ts";
 import { serviceFolder } from "../../policy/boot/closed-networks-file.ts";
-import { type AddressBlock, blockText, readAddressBlock } from "../../policy/model/address-block.ts";
+import { type AddressBlock, blockText, readAddressBlock } from "../../base/model/address-block.ts";
 import type { ClosedNetwork } from "../../policy/model/closed-network.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import type { AnswerGate } from "../../query/gate/answer-gate.ts";

@@ -54,6 +54,7 @@ class NodeSide implements ContainerSide {
   readonly publication = undefined;
   readonly egress = undefined;
   readonly listenerReport = null;
+  readonly listenReports = null;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;

@@ -14,7 +14,7 @@ import {
   readClosedNetworks,
   writeClosedNetworks,
 } from "../../../src/policy/boot/closed-networks-file.ts";
-import { readAddressBlock } from "../../../src/policy/model/address-block.ts";
+import { readAddressBlock } from "../../../src/base/model/address-block.ts";
 import type { ClosedNetwork } from "../../../src/policy/model/closed-network.ts";
 
 const root = mkdtempSync(join(tmpdir(), "d11-boot-"));

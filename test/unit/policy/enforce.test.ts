@@ -12,7 +12,7 @@ import type { EnforcedContainer } from "../../../src/policy/enforce/enforced-con
 import { policedBy } from "../../../src/policy/enforce/enforced-container.ts";
 import { Enforcement, type EnforcementParts, type EnforcementState } from "../../../src/policy/enforce/enforcement.ts";
 import { fixedRules } from "../../../src/policy/enforce/fixed-rules.ts";
-import { blockText } from "../../../src/policy/model/address-block.ts";
+import { blockText } from "../../../src/base/model/address-block.ts";
 import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
 import { readRule } from "../../../src/policy/model/policy-rule.ts";
 import type { Policy } from "../../../src/policy/model/policy.ts";

@@ -9,7 +9,7 @@ import { TYPE } from "../../../src/base/dns/record-type.ts";
 import { addressBytes } from "../../../src/base/model/address.ts";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
-import { type AddressBlock, blockText, isInBlock, readAddressBlock } from "../../../src/policy/model/address-block.ts";
+import { type AddressBlock, blockText, isInBlock, readAddressBlock } from "../../../src/base/model/address-block.ts";
 import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
 import { readRule } from "../../../src/policy/model/policy-rule.ts";
 import { scopeText } from "../../../src/policy/model/policy.ts";

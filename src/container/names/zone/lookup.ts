@@ -104,7 +104,10 @@ export class ZoneLookup {
     const addresses = (isSorted ? nearestFirst(addressed) : addressed).map((each) =>
       branch === "svc" ? this.#reachable.first(each) : this.#reachable.all(each),
     );
-    return { sets: addressSets(addresses), isSorted, why: membersText(members, branch, host) };
+    // Several members may have the address of one machine.
+    const isShared = addressed.some(({ remote }) => remote?.reach === "machine");
+    const sets = addressSets(isShared ? distinct(addresses) : addresses);
+    return { sets, isSorted, why: membersText(members, branch, host) };
   }
 
   /** MACHINE.machine: the addresses of a machine that publishes. */
@@ -181,6 +184,18 @@ function between(what: string): ZoneFinding {
 
 function isProtocol({ protocol }: ServicePort, label: string): boolean {
   return isAny(label) || label === `_${protocol}`;
+}
+
+/** Without those that an earlier one has. */
+function distinct(all: readonly Addresses[]): Addresses[] {
+  const seen = new Set<string>();
+  const isNew = (address: Uint8Array): boolean => {
+    const key = address.join();
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  };
+  return all.map(({ v4, v6 }) => ({ v4: v4.filter(isNew), v6: v6.filter(isNew) }));
 }
 
 function addressSets(all: readonly Addresses[]): Map<number, Uint8Array[]> {

@@ -2,7 +2,7 @@
  * AddressBlock: an address, or all addresses that begin with the same bits. An IPv4 address that is mapped into IPv6 is that
  * IPv4 address.
  */
-import { addressBytes, addressText, plain } from "../../base/model/address.ts";
+import { addressBytes, addressText, plain } from "./address.ts";
 
 export interface AddressBlock {
   /** Four or sixteen bytes, zero after the prefix. */

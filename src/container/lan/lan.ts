@@ -1,0 +1,443 @@
+/**
+ * Lan: dns11 at addresses of the host, for other machines and for whoever else the setting `listen` lets ask. Each address serves when
+ * the host has it and nobody else has its port 53; otherwise it is tried again, and says why not.
+ *
+ *   opening --(sockets, rules)--> serving --(address gone)--> waiting --(it is back)--> serving
+ *                                    |
+ *                                    +--(port taken, rules refused)--> failed --(after a while)--> serving
+ *
+ * All addresses have one table of rules, which is made again as a whole when any of them changes.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Fault, codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { blockText } from "../../base/model/address-block.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
+import type { HeldNamespace, HeldPair, Hold, Keep, ServedNamespace } from "../../base/model/held-namespace.ts";
+import { type ListenEntry, listenId, listenViewText } from "../../base/model/listen-policy.ts";
+import type { ListenAddressReport, ListenReport, ListenReports } from "../../base/model/listen-report.ts";
+import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
+import type { View } from "../../base/model/view.ts";
+import { closeInPool } from "../../kernel/in-pool.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { type EngineHost, openHostNetwork } from "../namespace/engine-host.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
+import { type NamespaceSockets, bindPair, closeSockets } from "../namespace/sockets.ts";
+import { linksWith } from "./address-links.ts";
+import { type LanAddress, type LanDrop, LanTable } from "./lan-table.ts";
+import { portHolder } from "./port-holder.ts";
+import type { OpenSubnetEndpoint, SubnetEndpoint, SubnetEndpointParts } from "./subnet-endpoint.ts";
+
+/** Under which the keeper holds it. */
+const HELD_ID = "lan";
+const NO_DROPS: Readonly<Record<LanDrop, number>> = { link: 0, source: 0, rate: 0, port: 0 };
+
+export interface LanParts {
+  readonly runner: NamespaceRunner;
+  readonly memory: NetlinkMemory;
+  readonly ruleBackend: RuleBackendChoice;
+  readonly host: () => EngineHost;
+  readonly openEndpoint: OpenSubnetEndpoint;
+  readonly dial: SubnetEndpointParts["dial"];
+  readonly viewOf: (entry: ListenEntry) => View;
+  /** What is missing for an entry's view; undefined if nothing is. */
+  readonly problemOf: (entry: ListenEntry) => string | undefined;
+  /** A container that publishes port 53 at an address of the host. */
+  readonly publisherAt: (address: string) => string | undefined;
+  readonly keep: Keep | undefined;
+  readonly inherit: (id: string) => HeldNamespace | undefined;
+  readonly startAfter: Promise<void>;
+  readonly onEvent: ReportEvent;
+}
+
+/** An entry that answers, at one address or two. */
+interface Serving {
+  readonly entry: ListenEntry;
+  /** Of each address. */
+  readonly links: readonly (readonly number[])[];
+  pairs: readonly NamespaceSockets[];
+  readonly endpoint: SubnetEndpoint;
+}
+
+interface Opened {
+  readonly netns: NetNamespace;
+  readonly table: LanTable;
+}
+
+/** An address that can serve, and the links that have it. */
+interface Found {
+  readonly address: string;
+  readonly links: readonly number[];
+}
+
+export class Lan {
+  readonly #parts: LanParts;
+  #entries: readonly ListenEntry[];
+  #opened: Opened | undefined;
+  /** By the names of entries. */
+  #serving = new Map<string, Serving>();
+  /** Why addresses do not serve. */
+  #states = new Map<string, ListenAddressReport>();
+  /** What entries have counted that were closed. */
+  readonly #gone = new Map<string, Pick<SubnetEndpoint, "queries" | "refused" | "lost">>();
+  /** Sockets of the previous process, until they are taken over. */
+  #leftover: HeldPair[] = [];
+  #hold: Hold | undefined;
+  #drops: Readonly<Record<LanDrop, number>> = NO_DROPS;
+  #isPaused = false;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** Its changes are made one after the other. */
+  #turn: Promise<void> = Promise.resolve();
+  #isSettled: boolean;
+
+  constructor(entries: readonly ListenEntry[], parts: LanParts) {
+    this.#parts = parts;
+    this.#entries = entries;
+    this.#isSettled = entries.length === 0;
+    void parts.startAfter.then(
+      () => this.#settle(),
+      () => undefined,
+    );
+  }
+
+  /** Whether each address serves, or it is known why not. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  get entries(): readonly ListenEntry[] {
+    return this.#entries;
+  }
+
+  get report(): ListenReports {
+    const { table } = this.#opened ?? {};
+    if (table !== undefined) this.#drops = table.drops;
+    return { entries: this.entryReports, dropped: this.#drops };
+  }
+
+  /** What is known without asking the kernel. */
+  get entryReports(): readonly ListenReport[] {
+    return this.#entries.map((entry) => this.#reportOf(entry));
+  }
+
+  configure(entries: readonly ListenEntry[]): void {
+    this.#entries = entries;
+    this.#settle();
+    this.updateViews();
+  }
+
+  /** What entries see has changed. */
+  updateViews(): void {
+    for (const { entry, endpoint } of this.#serving.values()) endpoint.setView(this.#parts.viewOf(entry));
+  }
+
+  /** Reads no more queries and touches no rule: the next process is about to take over. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    clearTimeout(this.#timer);
+    await this.#turn;
+    for (const serving of this.#serving.values()) {
+      const descriptors = serving.endpoint.pause();
+      serving.pairs = serving.pairs.map((pair, index) => ({ ...pair, ...descriptors[index] }));
+    }
+    this.#renewHold();
+  }
+
+  /** Continues after a takeover that failed. */
+  resume(): void {
+    this.#isPaused = false;
+    for (const { endpoint } of this.#serving.values()) endpoint.resume();
+    this.#settle();
+  }
+
+  /** Lets go after a takeover. */
+  abandon(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#hold = undefined;
+    this.#release();
+  }
+
+  /** Answers what it has received, and closes. */
+  async stop(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#turn;
+    const deadlineMs = performance.now() + LIMITS.drainMs;
+    const isBusy = (): boolean => [...this.#serving.values()].some(({ endpoint }) => endpoint.inFlight > 0);
+    while (isBusy() && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
+    this.#release();
+    this.#hold?.release();
+    this.#hold = undefined;
+  }
+
+  #settle(): void {
+    clearTimeout(this.#timer);
+    this.#turn = this.#turn.then(async () => await this.#settleOnce());
+  }
+
+  async #settleOnce(): Promise<void> {
+    if (this.#isClosed || this.#isPaused) return;
+    try {
+      await this.#settleAll();
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#isSettled = true;
+    clearTimeout(this.#timer);
+    if (this.#entries.length === 0 || this.#isClosed) return;
+    const again = (): boolean => guard.run("timer", 0, () => this.#settle());
+    this.#timer = setTimeout(again, LIMITS.listenerRetryMs).unref();
+  }
+
+  async #settleAll(): Promise<void> {
+    if (this.#entries.length === 0) return this.#closeAll();
+    const isFirst = this.#opened === undefined;
+    const { netns, table } = (this.#opened ??= this.#open());
+    const found = new Map(this.#entries.map((entry) => [entry.name, this.#find(entry, netns)]));
+    const kept = new Map([...this.#serving].filter(([name, each]) => isAsBefore(each, this.#entries, found.get(name))));
+    const added = this.#entries.filter(({ name }) => !kept.has(name) && (found.get(name)?.length ?? 0) > 0);
+    if (!isFirst && added.length === 0 && kept.size === this.#serving.size) return;
+    const bound = new Map<string, readonly NamespaceSockets[]>();
+    try {
+      for (const { name } of added) bound.set(name, this.#bind(netns, found.get(name) ?? []));
+      const addresses = [
+        ...[...kept.values()].flatMap((each) => lanAddresses(each.entry, each.pairs, each.links)),
+        ...added.flatMap((entry) => lanAddresses(entry, bound.get(entry.name) ?? [], linksOf(found.get(entry.name)))),
+      ];
+      await table.install(addresses);
+    } catch (error) {
+      for (const pairs of bound.values()) closeSockets(pairs);
+      throw codeOf(error) === "EPERM" ? anotherInstance(error) : error;
+    }
+    const before = this.#serving;
+    for (const [name, serving] of before) if (!kept.has(name)) this.#closeOne(name, serving);
+    this.#serving = new Map([
+      ...kept,
+      ...added.map((entry): [string, Serving] => {
+        const pairs = bound.get(entry.name) ?? [];
+        return [entry.name, this.#serve(entry, pairs, linksOf(found.get(entry.name)))];
+      }),
+    ]);
+    closeSockets(this.#leftover.splice(0));
+    const held = this.#held();
+    if (held !== undefined && this.#hold === undefined) this.#hold = this.#parts.keep?.(held);
+    else this.#renewHold();
+  }
+
+  #open(): Opened {
+    const { ruleBackend, runner, memory, host, inherit } = this.#parts;
+    if (ruleBackend.backend !== "nft-owner") throw unfitBackend(ruleBackend.backend);
+    const fd = openHostNetwork(host());
+    try {
+      const netns = runner.namespaceOf(fd, memory);
+      const held = inherit(HELD_ID);
+      if (held?.gate !== undefined) void closeInPool(held.gate);
+      this.#leftover = [...(held?.pairs ?? [])];
+      return { netns, table: new LanTable(netns, held?.netlink) };
+    } catch (error) {
+      closeQuietly(fd);
+      throw error;
+    }
+  }
+
+  /** The addresses of an entry that can serve now; of the others it is noted why not. */
+  #find({ addresses, name }: ListenEntry, netns: NetNamespace): readonly Found[] {
+    const found: Found[] = [];
+    for (const address of addresses) {
+      const links = netns.within(() => linksWith(address, this.#parts.memory));
+      const taken = links.length === 0 ? undefined : this.#takenBy(address, netns);
+      if (links.length === 0) {
+        this.#note(name, { address, state: "waiting", reason: `this host does not have the address ${address}` });
+      } else if (taken === undefined) found.push({ address, links });
+      else this.#note(name, { address, state: "failed", code: taken.code, reason: reasonWithRemedy(taken) });
+    }
+    return found;
+  }
+
+  #takenBy(address: string, netns: NetNamespace): Fault | undefined {
+    const publisher = this.#parts.publisherAt(address);
+    const holder =
+      publisher === undefined
+        ? netns.within(() => portHolder(address, this.#parts.host()))
+        : `the container "${publisher}", which publishes it`;
+    if (holder === undefined) return undefined;
+    return new Fault("LISTEN_PORT_TAKEN", `Port 53 of ${address} is taken: by ${holder}`, {
+      remedy: "Have it listen at other addresses, or remove this one from the setting listen.",
+    });
+  }
+
+  /** Takes over the sockets of the previous process that still have their address, and binds the others. */
+  #bind(netns: NetNamespace, found: readonly Found[]): NamespaceSockets[] {
+    const bound: NamespaceSockets[] = [];
+    try {
+      for (const { address } of found) {
+        const at = this.#leftover.findIndex(({ listening }) => listening.address === address);
+        const [known] = at === -1 ? [] : this.#leftover.splice(at, 1);
+        bound.push(known ?? netns.within(() => bindPair(address)));
+      }
+      return bound;
+    } catch (error) {
+      closeSockets(bound);
+      throw error;
+    }
+  }
+
+  #serve(entry: ListenEntry, pairs: readonly NamespaceSockets[], links: Serving["links"]): Serving {
+    const { openEndpoint, viewOf, dial, onEvent } = this.#parts;
+    const id = listenId(entry.name);
+    const endpoint = openEndpoint(pairs, { id, allow: entry.allow, view: viewOf(entry), dial });
+    const addresses = pairs.map(({ listening }) => listening.address);
+    for (const address of addresses) this.#states.delete(`${entry.name} ${address}`);
+    onEvent({ listen: entry.name, addresses }, "answers at addresses of this host");
+    return { entry, links, pairs, endpoint };
+  }
+
+  #note(name: string, state: ListenAddressReport): void {
+    const key = `${name} ${state.address}`;
+    const before = this.#states.get(key);
+    this.#states.set(key, state);
+    if (before?.reason === state.reason) return;
+    const about = { listen: name, address: state.address, reason: state.reason };
+    this.#parts.onEvent(about, "does not answer at an address of this host", "warn");
+  }
+
+  #reportOf(entry: ListenEntry): ListenReport {
+    const { name, addresses, allow, view, forwards } = entry;
+    const serving = this.#serving.get(name);
+    const problem = this.#parts.problemOf(entry);
+    const isServed = (address: string): boolean =>
+      serving?.pairs.some(({ listening }) => isSameAddress(listening.address, address)) === true;
+    return {
+      name,
+      addresses: addresses.map((address) =>
+        isServed(address)
+          ? { address, state: "serving" }
+          : (this.#states.get(`${name} ${address}`) ?? { address, state: "opening" }),
+      ),
+      allow: allow.map((block) => blockText(block)),
+      view: listenViewText(view),
+      forward: forwards,
+      ...(problem !== undefined && { problem }),
+      ...sum(this.#gone.get(name), serving?.endpoint),
+    };
+  }
+
+  /** Nothing serves where the rules are missing. */
+  #fail(error: unknown): void {
+    if (isInternalError(error)) guard.report(error, "attach");
+    const state = { state: "failed", code: codeOf(error) ?? "LISTEN_FAILED", reason: reasonWithRemedy(error) } as const;
+    this.#closeAll();
+    for (const { name, addresses } of this.#entries)
+      for (const address of addresses) this.#note(name, { address, ...state });
+  }
+
+  #closeAll(): void {
+    this.#release();
+    this.#hold?.release();
+    this.#hold = undefined;
+  }
+
+  /** The tables go with the socket that owns them. */
+  #release(): void {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened !== undefined) this.#drops = opened.table.drops;
+    opened?.table.close();
+    for (const [name, serving] of this.#serving) this.#closeOne(name, serving);
+    this.#serving = new Map();
+    closeSockets(this.#leftover.splice(0));
+    if (opened !== undefined) closeQuietly(opened.netns.fd);
+  }
+
+  #closeOne(name: string, { endpoint }: Serving): void {
+    this.#gone.set(name, sum(this.#gone.get(name), endpoint));
+    endpoint.close();
+  }
+
+  #held(): ServedNamespace | undefined {
+    const opened = this.#opened;
+    if (opened === undefined) return undefined;
+    const pairs = [...this.#serving.values()].flatMap((each) => each.pairs);
+    const openGate = (): number | undefined => opened.netns.openGate();
+    return {
+      ...opened.table.removal,
+      id: HELD_ID,
+      pairs,
+      zone: 0,
+      spared: [],
+      programs: [],
+      isLocked: false,
+      alone: "hand-back",
+      openGate,
+    };
+  }
+
+  #renewHold(): void {
+    const held = this.#held();
+    if (held !== undefined) this.#hold?.update(held);
+  }
+}
+
+function isAsBefore(
+  { entry, links, pairs }: Serving,
+  entries: readonly ListenEntry[],
+  found: readonly Found[] | undefined,
+): boolean {
+  const isSame = found?.length === pairs.length && found.every(isAt);
+  function isAt(each: Found, index: number): boolean {
+    return pairs[index]?.listening.address === each.address && links[index]?.join() === each.links.join();
+  }
+  return isSame && entries.some((each) => isSameEntry(each, entry));
+}
+
+/** A reload reads all entries again. */
+function isSameEntry(one: ListenEntry, other: ListenEntry): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function linksOf(found: readonly Found[] | undefined): Serving["links"] {
+  return (found ?? []).map(({ links }) => links);
+}
+
+function lanAddresses(
+  { allow }: ListenEntry,
+  pairs: readonly NamespaceSockets[],
+  links: Serving["links"],
+): LanAddress[] {
+  return pairs.map(({ listening }, index) => ({ listening, allow, links: links[index] ?? [] }));
+}
+
+type Counted = Pick<SubnetEndpoint, "queries" | "refused" | "lost">;
+
+function sum(one: Counted | undefined, other: Counted | undefined): Counted {
+  const all = [one, other].filter((each) => each !== undefined);
+  const of = (read: (each: Counted) => number): number => all.reduce((total, each) => total + read(each), 0);
+  return {
+    queries: of(({ queries }) => queries),
+    refused: { source: of(({ refused }) => refused.source), connections: of(({ refused }) => refused.connections) },
+    lost: of(({ lost }) => lost),
+  };
+}
+
+function unfitBackend(backend: string): Fault {
+  return new Fault(
+    "LISTEN_NEEDS_NFT",
+    `The setting listen needs rules that end with their process, and the rule backend is ${backend}`,
+    { remedy: "Use Linux 5.12 or later with nf_tables, or remove the setting listen." },
+  );
+}
+
+/** It owns the tables. */
+function anotherInstance(cause: unknown): Fault {
+  return new Fault("LISTEN_ELSEWHERE", "Another dns11 answers at addresses of this host", {
+    cause,
+    remedy: "One instance of a host can have the setting listen: remove it from the other one.",
+  });
+}

@@ -1,0 +1,119 @@
+/**
+ * SubnetEndpoint: the listeners of an address that blocks of addresses may ask, all of whom are one client. Rules of the kernel have
+ * checked who asks and how often; it is checked here once more, because a resolver that answers everybody would attack others. Each source
+ * has a share of the connections.
+ */
+import type { Socket } from "node:net";
+
+import { type AddressBlock, isInBlock } from "../../base/model/address-block.ts";
+import { type AddressKey, plain } from "../../base/model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { View } from "../../base/model/view.ts";
+import type { Client } from "../client/client.ts";
+import { ClientConnections } from "./client-connections.ts";
+import type { EndpointParts, SocketPair } from "./endpoint.ts";
+import { TcpListener } from "./tcp.ts";
+import { UdpListener } from "./udp.ts";
+
+/** Of an IPv6 address the first half: a machine has all addresses with it. */
+const SOURCE_BYTES = 8;
+
+export class SubnetEndpoint {
+  readonly #client: Client;
+  readonly #allow: readonly AddressBlock[];
+  readonly #udp: readonly UdpListener[];
+  readonly #tcp: readonly TcpListener[];
+  readonly #connections: ClientConnections;
+  /** How many connections each source has, at most as many as all together. */
+  readonly #bySource = new Map<string, number>();
+  readonly #refused = { source: 0, connections: 0 };
+
+  /** Takes ownership of the sockets and of the client. */
+  constructor(pairs: readonly SocketPair[], client: Client, allow: readonly AddressBlock[], parts: EndpointParts) {
+    this.#client = client;
+    this.#allow = allow;
+    client.udpBytesMax = LIMITS.lanUdpBytes;
+    this.#connections = new ClientConnections(client, parts.tcp);
+    const senders = { only: undefined, of: (source: AddressKey) => this.#clientAt(source) };
+    const connecters = { clientNumber: client.number, of: (socket: Socket) => this.#connectionsOf(socket) };
+    this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, senders, parts.udp));
+    this.#tcp = pairs.map(({ tcp }) => new TcpListener(tcp, connecters));
+  }
+
+  /** Forwarded queries that wait for an answer. */
+  get inFlight(): number {
+    return this.#client.slots.taken;
+  }
+
+  get queries(): number {
+    return this.#client.counters.queries;
+  }
+
+  /** What came past the kernel's rules, and connections beyond a source's share. */
+  get refused(): Readonly<Record<"source" | "connections", number>> {
+    return this.#refused;
+  }
+
+  /** Queries that found a socket's buffer full. */
+  get lost(): number {
+    return this.#udp.reduce((sum, { lost }) => sum + lost, 0);
+  }
+
+  setView(view: View): void {
+    this.#client.view = view;
+  }
+
+  /** As that of an `Endpoint`. */
+  pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+    const tcp = this.#tcp.map((listener) => listener.pause());
+    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
+  }
+
+  resume(): void {
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
+  }
+
+  close(): void {
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
+    this.#connections.close();
+    this.#client.close();
+  }
+
+  #clientAt(source: AddressKey): Client | undefined {
+    if (!this.#client.isClosed && this.#isAllowed(bytesOf(source))) return this.#client;
+    this.#refused.source++;
+    return undefined;
+  }
+
+  #isAllowed(source: Uint8Array): boolean {
+    return this.#allow.some((block) => isInBlock(source, block));
+  }
+
+  #connectionsOf(socket: Socket): ClientConnections | undefined {
+    const bytes = plain(socket.remoteAddress ?? "");
+    if (this.#client.isClosed || bytes === undefined || !this.#isAllowed(bytes)) {
+      this.#refused.source++;
+      return undefined;
+    }
+    const source = Buffer.from(bytes.subarray(0, SOURCE_BYTES)).toString("latin1");
+    const count = this.#bySource.get(source) ?? 0;
+    if (count >= LIMITS.lanSourceStreams) {
+      this.#refused.connections++;
+      return undefined;
+    }
+    this.#bySource.set(source, count + 1);
+    socket.on("close", () => this.#leave(source));
+    return this.#connections;
+  }
+
+  #leave(source: string): void {
+    const count = (this.#bySource.get(source) ?? 1) - 1;
+    if (count === 0) this.#bySource.delete(source);
+    else this.#bySource.set(source, count);
+  }
+}
+
+function bytesOf(key: AddressKey): Uint8Array {
+  if (typeof key === "string") return Buffer.from(key, "latin1");
+  return Uint8Array.of(key >>> 24, (key >>> 16) & 0xff, (key >>> 8) & 0xff, key & 0xff);
+}
