@@ -112,7 +112,6 @@ test("no hostile frame arrives outside", async () => {
   using table = await network.table();
   await table.apply(network.policed(policed), [network.linkOf(policed)]);
   await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
-  await network.machine.enter("conntrack", ["-F"]);
   const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
   await noneArrives(sender, meter, frames, fence);
 });
