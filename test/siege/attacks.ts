@@ -1,12 +1,12 @@
 // The attacks of a siege. Each sends something that bears the mark, or to an address that is not allowed; without a policy it gets out.
 import { dig } from "../support/client/dig.ts";
 import { type Container, runContainer } from "../support/engine/container.ts";
-import { frame, tcpBody, TCP_FLAGS, udpBody } from "../support/packets/frames.ts";
+import { frame, icmpBody, udpBody } from "../support/packets/frames.ts";
 import { MARK, framesOutside } from "../support/packets/hostile-frames.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { connectTo } from "../support/rig/internet.ts";
 import { waitFor } from "../support/rig/wait.ts";
-import { type Attacker, DENIED, METADATA, NAME_SERVER, type Siege } from "./siege.ts";
+import { ALLOWED, type Attacker, DENIED, METADATA, NAME_SERVER, type Siege } from "./siege.ts";
 
 export interface Attack {
   readonly about: string;
@@ -79,22 +79,31 @@ function inFragments({ frames: { sender, bridgeMac, to } }: Attacker): Buffer[] 
   ];
 }
 
+const OWN_PORT = 40_123;
+const HOLD = `
+const { connect } = require("node:net");
+connect({ host: "${ALLOWED.address}", port: 443, localPort: ${OWN_PORT} }).on("data", () => console.log("open"));
+process.stdin.on("end", () => process.exit()).resume();`;
+
 // Says to somebody else that a packet of an open connection has failed, with the mark behind it.
-function errorAboutConnection({ frames: { sender, bridgeMac, to } }: Attacker): Buffer {
-  const inner = frame({
-    fromMac: sender.mac,
-    toMac: bridgeMac,
-    from: NAME_SERVER,
-    to: sender.address,
-    protocol: 6,
-    body: tcpBody(NAME_SERVER, sender.address, 40_001, TCP_FLAGS.data, MARK),
-  }).subarray(14);
-  const body = Buffer.concat([Buffer.of(3, 3, 0, 0, 0, 0, 0, 0), inner]);
-  let sum = 0;
-  for (let at = 0; at < body.length; at += 2) sum += ((body[at] ?? 0) << 8) | (body[at + 1] ?? 0);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-  body.writeUInt16BE(~sum & 0xffff, 2);
-  return frame({ fromMac: sender.mac, toMac: bridgeMac, from: sender.address, to, protocol: 1, body });
+async function errorAboutConnection({ container, frames, sendBy }: Attacker): Promise<void> {
+  const { sender, bridgeMac, to } = frames;
+  await dig(container, ALLOWED.name);
+  const link = { fromMac: sender.mac, toMac: bridgeMac };
+  const answer = { ...link, from: ALLOWED.address, to: sender.address, protocol: 6 };
+  const ports = Buffer.alloc(4);
+  ports.writeUInt16BE(443);
+  ports.writeUInt16BE(OWN_PORT, 2);
+  const inner = frame({ ...answer, body: Buffer.concat([ports, Buffer.from(`....${MARK}`)]) }).subarray(14);
+  const body = icmpBody(3, inner);
+  let isOpen = false;
+  let end: () => void = () => undefined;
+  const until = new Promise<void>((resolve) => (end = resolve));
+  const holder = container.enter(process.execPath, ["-e", HOLD], { until, onOutput: () => (isOpen = true) });
+  await waitFor("the connection", () => (isOpen ? true : undefined));
+  sendBy("eth0", frame({ ...link, from: sender.address, to, protocol: 1, body }));
+  end();
+  await holder;
 }
 
 async function withResolvConf(container: Container, server: string, work: () => Promise<void>): Promise<void> {
@@ -238,12 +247,7 @@ export const ADDRESS_ATTACKS: readonly Attack[] = [
   { about: "UDP in two fragments", act: async (attacker) => void attacker.sendBy("eth0", ...inFragments(attacker)) },
   {
     about: "an error about a connection that is open, to somebody else",
-    act: async (attacker) => {
-      // The connection that the error is about.
-      await dig(attacker.container, "a1.ok.test");
-      await connectTo(attacker.container, "192.0.2.1", 443);
-      attacker.sendBy("eth0", errorAboutConnection(attacker));
-    },
+    act: errorAboutConnection,
   },
 ];
 
@@ -270,13 +274,12 @@ export const MACHINE_ATTACKS: readonly Attack[] = [
   {
     about: "a server of the machine at the gateway, by IPv4, IPv6 and link-local address",
     act: async () => undefined,
-    reaches: async ({ container, siege }) => {
+    reaches: async ({ container }) => {
       const shown = stdoutOf(await container.enter("ip", ["-6", "neighbour", "show", "dev", "eth0"]), "ip");
       const linkLocal = /^(fe80\S+).*router/m.exec(shown)?.[1];
       const addresses = ["10.77.0.1", "fd77::1", ...(linkLocal === undefined ? [] : [`${linkLocal}%eth0`])];
       const seen: string[] = [];
       for (const address of addresses) seen.push(await connectTo(container, address, 80));
-      await waitFor("the machine", () => (siege.engine.pid > 0 ? true : undefined));
       return seen.includes("open");
     },
   },

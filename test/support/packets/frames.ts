@@ -104,7 +104,7 @@ export function tcpBody(from: string, to: string, port: number, flags: number, p
 }
 
 // An echo request, or any other ICMP message with a payload.
-export function icmpBody(type: number, payload: string, versionSix?: { from: string; to: string }): Buffer {
+export function icmpBody(type: number, payload: string | Buffer, versionSix?: { from: string; to: string }): Buffer {
   const body = Buffer.concat([Buffer.alloc(8), Buffer.from(payload)]);
   body[0] = type;
   if (versionSix !== undefined) return withChecksum(versionSix.from, versionSix.to, 58, body, 2);
