@@ -31,18 +31,19 @@ export function besiege(suite: Suite): void {
   });
   after(async () => await siege[Symbol.asyncDispose]());
 
-  async function gotOut({ act, reaches }: Attack): Promise<string[]> {
-    await siege.leaks();
+  async function seenOf({ act, reaches }: Attack): Promise<string[]> {
     await act(attacker);
-    return [...(await siege.leaks()), ...((await reaches?.(attacker)) === true ? ["reached"] : [])];
+    return [...(await siege.seen()), ...((await reaches?.(attacker)) === true ? ["reached"] : [])];
   }
 
   test("without a policy every attack gets out", async (context) => {
+    await siege.leaks();
     const held: string[] = [];
     for (const attack of ATTACKS) {
-      const found = await gotOut(attack);
-      context.diagnostic(`${attack.about}: ${found.slice(0, 3).join(", ")}`);
-      if (found.length === 0) held.push(attack.about);
+      const seen = await seenOf(attack);
+      const late = seen.length > 0 ? [] : await siege.leaks();
+      context.diagnostic(`${attack.about}: ${[...seen, ...late].slice(0, 3).join(", ")}`);
+      if (seen.length + late.length === 0) held.push(attack.about);
     }
     assert.deepEqual(held, []);
     const { refused } = await births(siege, STARTS_SEEN);
@@ -55,7 +56,9 @@ export function besiege(suite: Suite): void {
 
   test("with a policy none does", async () => {
     await siege.setPolicy(POLICY);
-    for (const attack of ATTACKS) assert.deepEqual(await gotOut(attack), [], attack.about);
+    await siege.leaks();
+    for (const attack of ATTACKS) assert.deepEqual(await seenOf(attack), [], attack.about);
+    assert.deepEqual(await siege.leaks(), []);
   });
 
   test("nothing gets out by the first instructions of containers, and what is allowed succeeds", async (context) => {

@@ -1,7 +1,6 @@
 // Siege: an engine with a container that attacks from behind a policy, a neighbour on its network, and an internet. The meter is the
 // log of the name server there and a capture of what arrives, never dns11's own word. Whatever an attack sends bears a mark.
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { LISTENER_ADDRESSES } from "../../src/base/model/listener-addresses.ts";
@@ -15,6 +14,7 @@ import { PacketSocket } from "../support/packets/frames.ts";
 import { type HostileParts, type LinkEnd, MARK } from "../support/packets/hostile-frames.ts";
 import { check, stdoutOf } from "../support/program/command.ts";
 import { type Dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { Internet, connectTo } from "../support/rig/internet.ts";
 import { addAddress } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -63,7 +63,7 @@ export class Siege implements AsyncDisposable {
   readonly engine: Engine;
   readonly internet: Internet;
   readonly upstream: Upstream;
-  readonly #folder: string;
+  readonly #folder = makeFolder("siege");
   readonly #runner = new NamespaceRunner();
   readonly #machine = new Greeters();
   #instance: Dns11 | undefined;
@@ -74,7 +74,6 @@ export class Siege implements AsyncDisposable {
     this.engine = engine;
     this.internet = internet;
     this.upstream = upstream;
-    this.#folder = mkdtempSync(join(tmpdir(), "d11-siege-"));
   }
 
   // Without a policy.
@@ -155,10 +154,15 @@ export class Siege implements AsyncDisposable {
     };
   }
 
-  // What has got out since the last call, in words: names that the policy does not allow, and packets to elsewhere. One that was sent
-  // by the container before this call has arrived.
+  // What has got out since the last call, in words: names that the policy does not allow, and packets to elsewhere. What the container
+  // sent before this call has arrived.
   async leaks(): Promise<string[]> {
     await this.#fence();
+    return await this.seen();
+  }
+
+  // What has been seen of that by now.
+  async seen(): Promise<string[]> {
     return [...new Set(await this.#found())];
   }
 
@@ -176,7 +180,6 @@ export class Siege implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    rmSync(this.#folder, { recursive: true, force: true });
     await this.#machine[Symbol.asyncDispose]();
     await this.#instance?.[Symbol.asyncDispose]();
     await this.upstream[Symbol.asyncDispose]();
