@@ -49,7 +49,10 @@ async function throughVeth(pace: Pace): Promise<Row[]> {
     };
   };
   try {
-    return await vethRows({ server: host, address: HOST, client: container, states: { recorded: record } }, pace);
+    return await vethRows(
+      { server: host, address: HOST, client: container, states: { recorded: record }, isBar: true },
+      pace,
+    );
   } finally {
     closeSync(fd);
     runner.close();

@@ -16,6 +16,8 @@ export interface VethParts {
   readonly server: NamespaceOwner;
   readonly address: string;
   readonly client: NamespaceOwner;
+  // Whether throughput has a target.
+  readonly isBar: boolean;
   // By name: brings a state about, and ends it.
   readonly states: Readonly<Record<string, () => Promise<() => Promise<void>>>>;
 }
@@ -46,7 +48,7 @@ export async function vethRows(parts: VethParts, pace: Pace): Promise<Row[]> {
 async function rowsOf(
   program: string,
   { kind, what, units, ...bar }: (typeof LOADS)[number],
-  { server, address, client, states }: VethParts,
+  { server, address, client, states, isBar }: VethParts,
   pace: Pace,
 ): Promise<Row[]> {
   // Microseconds for so many units.
@@ -74,6 +76,6 @@ async function rowsOf(
   return found.map(({ name, times, ratios }) => ({
     what: `${what}${found.length > 1 ? `, ${name}` : ""}`,
     measured: `${readable(spreadOf(ratios), 3)} x: ${median(times).toFixed(2)} us, ${median(without).toFixed(2)} us without`,
-    ...("target" in bar && { target: `<= ${1 + bar.target} x`, isReached: median(ratios) <= 1 + bar.target }),
+    ...(isBar && "target" in bar && { target: `<= ${1 + bar.target} x`, isReached: median(ratios) <= 1 + bar.target }),
   }));
 }
