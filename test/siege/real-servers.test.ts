@@ -27,18 +27,17 @@ const SERVERS = `set -e
 mkdir -p /run/sshd /tmp/pg
 chmod 1777 /tmp
 printf '{\\n  admin off\\n  auto_https disable_redirects\\n}\\n${SITES.join("")}' >/tmp/Caddyfile
-HOME=/root caddy run --config /tmp/Caddyfile --adapter caddyfile &
+HOME=/root caddy run --config /tmp/Caddyfile --adapter caddyfile & pids=$!
 ssh-keygen -q -t ed25519 -N "" -f /tmp/key
-/usr/sbin/sshd -D -e -p ${SHELL.port} -h /tmp/key -o ListenAddress=${SHELL.address} &
+/usr/sbin/sshd -D -e -p ${SHELL.port} -h /tmp/key -o ListenAddress=${SHELL.address} & pids="$pids $!"
 chown postgres /tmp/pg
-run() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
+as_postgres="setpriv --reuid=postgres --regid=postgres --clear-groups"
 cd /tmp
-run /usr/lib/postgresql/15/bin/initdb -D /tmp/pg -A trust >/dev/null
+$as_postgres /usr/lib/postgresql/15/bin/initdb -D /tmp/pg -A trust >/dev/null
 echo "host all all all trust" >>/tmp/pg/pg_hba.conf
-run /usr/lib/postgresql/15/bin/postgres -D /tmp/pg -k /tmp -p ${DATABASE.port} -c listen_addresses=${DATABASE.address} &
+$as_postgres /usr/lib/postgresql/15/bin/postgres -D /tmp/pg -k /tmp -p ${DATABASE.port} -c listen_addresses=${DATABASE.address} & pids="$pids $!"
 read -r _ || true
-kill $(jobs -p)
-wait`;
+kill $pids`;
 
 let root: string;
 let siege: Siege;
