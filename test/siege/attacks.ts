@@ -32,7 +32,7 @@ async function askAt(container: Container, server: string, ...options: string[])
 }
 
 // Where Docker's resolver listens: its own ports, behind its rules.
-export async function dockersPorts(container: Container): Promise<{ udp: number[]; tcp: number[] }> {
+async function dockersPorts(container: Container): Promise<{ udp: number[]; tcp: number[] }> {
   const portsIn = async (file: string): Promise<number[]> => {
     const text = stdoutOf(await container.enter("cat", [`/proc/net/${file}`]), file);
     return [...text.matchAll(/: 0B00007F:([0-9A-F]{4}) /g)].map(([, port]) => Number.parseInt(port ?? "", 16));
@@ -244,7 +244,7 @@ export const ADDRESS_ATTACKS: readonly Attack[] = [
     act: async (attacker) =>
       await inDisguise(attacker, async () => void (await connectTo(attacker.container, DENIED.address, DENIED.port))),
   },
-  { about: "UDP in two fragments", act: async (attacker) => void attacker.sendBy("eth0", ...inFragments(attacker)) },
+  { about: "UDP in two fragments", act: async (attacker) => attacker.sendBy("eth0", ...inFragments(attacker)) },
   {
     about: "an error about a connection that is open, to somebody else",
     act: errorAboutConnection,
