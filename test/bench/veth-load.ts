@@ -61,7 +61,7 @@ async function rowsOf(
   const seconds = pace.seconds / 4;
   const without: number[] = [];
   const found = Object.keys(states).map((name) => ({ name, times: [] as number[], ratios: [] as number[] }));
-  for (let round = 0; round < pace.rounds * ROUNDS_EACH; round++) {
+  for (let round = 0; round < (pace.rounds * ROUNDS_EACH) / found.length; round++) {
     for (const { name, times, ratios } of found) {
       const first = await measure(seconds);
       const end = await states[name]?.();

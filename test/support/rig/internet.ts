@@ -14,6 +14,8 @@ const LINK = "net0";
 const [HERE, THERE] = ["203.0.113.1", "203.0.113.2"];
 const [HERE6, THERE6] = ["fd99::1", "fd99::2"];
 const READ_EVERY_MS = 20;
+// Longer than a busy machine takes to start a program and connect.
+const CONNECT_SECONDS = "20";
 const ETHER_TYPES = { ipv4: 0x0800, ipv6: 0x86dd } as const;
 
 // A packet that has arrived.
@@ -124,7 +126,7 @@ function portAt(frame: Buffer, at: number): number {
 // What a TCP client sees: open, refused, silent, or its error.
 export async function connectTo(client: NetworkContext, address: string, port: number): Promise<string> {
   const script = `exec 3<>/dev/tcp/${address}/${port} && head -c 2 <&3`;
-  const { code, stdout, stderr } = await client.enter("timeout", ["5", "bash", "-c", script]);
+  const { code, stdout, stderr } = await client.enter("timeout", [CONNECT_SECONDS, "bash", "-c", script]);
   if (code === 0 && stdout === "ok") return "open";
   if (code === 124) return "silent";
   return /refused/.test(stderr) ? "refused" : stderr;
