@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 # What sudo has made in the checkout of a user belongs to that user, who goes on without sudo.
 give_back = if [ "$$(id -u)" -eq 0 ] && [ ! -O . ]; then mkdir -p .cache dist && chown -R --reference=. .cache dist node_modules; fi
 
-.PHONY: run test unit rig vm check bench bench-plot clients soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
+.PHONY: run test unit rig vm check bench bench-plot clients soak keeper chaos fuzz fuzz-kernel kernel-same siege build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -55,6 +55,9 @@ vm: setup-vm build ## Try other kernels and Debian releases in virtual machines 
 
 chaos: setup-test build ## Random faults under load (needs root); MINUTES=N, SEED=N
 	@node --enable-source-maps dist/test/chaos/main.js
+
+siege: setup-test build ## Attack enforced policies on two Docker daemons: 1,000 starts, 500 queries a second, real servers (needs root); STARTS=N
+	@SIEGE_STARTS=$(or $(STARTS),1000) SIEGE_QUERIES=500 SIEGE_SERVERS=real node --enable-source-maps --test --test-concurrency=1 dist/test/siege/*.test.js
 
 build: node_modules/.package-lock.json ## Compile to dist/
 	@npm run --silent build

@@ -99,11 +99,14 @@ export const NFTA_CT_KEY = 2;
 export const NFTA_CT_DIRECTION = 3;
 export const NFTA_CT_SREG = 4;
 export const NFT_CT_STATE = 0;
+export const NFT_CT_DIRECTION = 1;
 export const NFT_CT_STATUS = 2;
 export const NFT_CT_PROTO_DST = 12;
+export const NFT_CT_LABELS = 13;
 export const NFT_CT_DST_IP = 20;
 export const NFT_CT_DST_IP6 = 22;
 export const IP_CT_DIR_ORIGINAL = 0;
+export const IP_CT_DIR_REPLY = 1;
 /** Bits of NFT_CT_STATE. */
 export const CT_STATE_INVALID = 1 << 0;
 export const CT_STATE_ESTABLISHED = 1 << 1;

@@ -48,6 +48,14 @@ export function loadTracked(w: NetlinkWriter, key: number, direction?: number, r
   });
 }
 
+/** Changes what connection tracking knows: of labels, it adds those that are loaded. */
+export function setTracked(w: NetlinkWriter, key: number): void {
+  expression(w, "ct", () => {
+    w.u32(nft.NFTA_CT_KEY, key);
+    w.u32(nft.NFTA_CT_SREG, nft.NFT_REG_1);
+  });
+}
+
 export function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NFT_CMP_EQ): void {
   expression(w, "cmp", () => {
     w.u32(nft.NFTA_CMP_SREG, nft.NFT_REG_1);

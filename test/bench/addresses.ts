@@ -1,5 +1,6 @@
 // What it costs to hold connections to policies: the time from an answer's addresses to the kernel's acknowledgement, alone and beside
-// 1,000 policed containers; and what each of those takes of memory, in the process and in the kernel.
+// 1,000 policed containers; what each of those takes of memory, in the process and in the kernel; and what the rules cost that judge
+// packets, in processor time, where a policy only records, where it is enforced, and for a container beside one that has a policy.
 
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
@@ -9,7 +10,11 @@ import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import type { PolicedContainer } from "../../src/policy/table/container-rules.ts";
 import { PolicyTable } from "../../src/policy/table/policy-table.ts";
 import { Netns } from "../support/rig/netns.ts";
+import { GATEWAY, OUTSIDE, PolicedNetwork, bytes } from "../support/rig/policed-network.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { type Row, quantile } from "./figures.ts";
+import type { Pace } from "./pace.ts";
+import { vethRows } from "./veth-load.ts";
 
 const CONTAINERS = 1_000;
 const SAMPLES = 2_000;
@@ -17,7 +22,47 @@ const KEPT_SAMPLES = 1_000_000;
 const AT_ONCE = 50;
 const LIFE_MS = 3_600_000;
 
-export async function benchAddresses(): Promise<Row[]> {
+// A machine with containers tracks connections anyway.
+const AS_DOCKER = `table ip docker {
+  chain forward { type filter hook forward priority 0; ct state established,related accept; };
+  chain leave { type nat hook postrouting priority 100; ip saddr 10.77.0.0/24 oifname "out0" masquerade; };
+}`;
+
+export async function benchAddresses(pace: Pace): Promise<Row[]> {
+  return [...(await openingRows()), ...(await packetRows(pace))];
+}
+
+// Through a veth, a bridge and a route, as containers reach an internet.
+async function packetRows(pace: Pace): Promise<Row[]> {
+  await using network = await PolicedNetwork.create(2);
+  const [first, second] = network.members;
+  if (first === undefined || second === undefined) throw new Error(`nobody is behind ${GATEWAY[4]}`);
+  if ((await network.connect(first, OUTSIDE.allowed, 443)) !== "open") throw new Error("the internet is not reached");
+  const { stderr } = await network.machine.enter("nft", ["-f", "-"], { input: AS_DOCKER });
+  if (stderr !== "") throw new Error(stderr);
+  const held = (member: typeof first, isEnforced: boolean) => async (): Promise<() => Promise<void>> => {
+    const table = await waitFor("the table", async () => await network.table().catch(() => undefined));
+    await table.apply(network.policed(member, { isEnforced }), [network.linkOf(member)]);
+    if (isEnforced) await table.open(member.id, [{ address: bytes(OUTSIDE.allowed) }], LIFE_MS);
+    return async () => {
+      const found = table.refused(member.id).length;
+      await table.delete();
+      table[Symbol.dispose]();
+      if (member === first && found > 0 === isEnforced) throw new Error("the rules did not judge what was sent");
+    };
+  };
+  const states = {
+    audited: held(first, false),
+    enforced: held(first, true),
+    "beside a container with a policy": held(second, true),
+  };
+  return await vethRows(
+    { server: network.outside, address: OUTSIDE.allowed, client: first.netns, states, isBar: false },
+    pace,
+  );
+}
+
+async function openingRows(): Promise<Row[]> {
   await using netns = await Netns.create();
   const runner = new NamespaceRunner();
   const fd = openSync(netns.netnsPath, "r");

@@ -1,62 +1,26 @@
-// What recording connections costs: throughput and new connections through a container's veth and a bridge, with the rules and
-// without, in turn; and processor time per query where dns11 notes the names of addresses.
+// What recording connections costs: processor time of what passes a container's veth and a bridge, with the rules and without, in
+// turn; and processor time per query where dns11 notes the names of addresses.
 
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { ownRound } from "../../src/base/lib/own-round.ts";
 import { Recorder } from "../../src/container/egress/recorder.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startEngine } from "../support/engine/engine.ts";
-import { check, stdoutOf } from "../support/program/command.ts";
+import { check } from "../support/program/command.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { Netns } from "../support/rig/netns.ts";
-import { waitFor } from "../support/rig/wait.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import { atFullSpeed } from "./dnsperf.ts";
 import { type Row, median, readable, spreadOf } from "./figures.ts";
 import type { Pace } from "./pace.ts";
+import { vethRows } from "./veth-load.ts";
 
-// At most so much of the throughput.
-const COST_MAX = 0.03;
 const ID = "bench";
 const [HOST, CONTAINER] = ["10.9.0.1", "10.9.0.2"];
-const PORT = 5001;
-// More rounds than others, because throughput varies more than what is measured here.
-const ROUNDS_EACH = 4;
-// Longer than the bench takes.
-const BENCH_MS = 3_600_000;
-
-const SINK = `
-const sink = require("node:net").createServer((one) => {
-  let bytes = 0;
-  one.on("data", (data) => (bytes += data.length)).on("end", () => one.end(String(bytes))).on("error", () => undefined);
-});
-sink.listen(${PORT}, () => console.log("ready"));
-process.stdin.on("end", () => process.exit()).resume();`;
-// Prints gigabits per second.
-const STREAM = `
-const seconds = Number(process.argv[1]);
-const chunk = Buffer.alloc(256 * 1024);
-const one = require("node:net").connect({ port: ${PORT}, host: "${HOST}", allowHalfOpen: true });
-const start = process.hrtime.bigint();
-const elapsed = () => Number(process.hrtime.bigint() - start) / 1e9;
-const pump = () => { while (elapsed() < seconds) if (!one.write(chunk)) return; one.end(); };
-one.on("connect", pump).on("drain", pump).on("data", (text) => { console.log(Number(text) * 8 / elapsed() / 1e9); });`;
-// Prints connections per second.
-const CONNECT = `
-const seconds = Number(process.argv[1]);
-let count = 0;
-const start = process.hrtime.bigint();
-const elapsed = () => Number(process.hrtime.bigint() - start) / 1e9;
-const next = () => {
-  if (elapsed() >= seconds) return;
-  const one = require("node:net").connect(${PORT}, "${HOST}", () => { count++; one.resetAndDestroy(); next(); });
-  one.on("error", ({ code }) => (code === "ECONNREFUSED" ? process.exit(1) : next()));
-};
-for (let i = 0; i < 8; i++) next();
-process.on("exit", () => console.log(count / elapsed()));`;
 
 export async function benchEgress(pace: Pace): Promise<Row[]> {
   return [...(await throughVeth(pace)), ...(await perQuery(pace))];
@@ -69,57 +33,30 @@ async function throughVeth(pace: Pace): Promise<Row[]> {
   const runner = new NamespaceRunner();
   const fd = openSync(host.netnsPath, "r");
   const netns = runner.namespaceOf(fd, new NetlinkMemory());
-  let end: () => void = () => undefined;
-  const until = new Promise<void>((resolve) => (end = resolve));
-  const sink = host.enter(process.execPath, ["-e", SINK], { until, timeoutMs: BENCH_MS });
   const index = Number(/^(\d+):/.exec(await check("ip", ["-n", host.name, "-o", "link", "show", "port"]))?.[1]);
-  const measure = async (program: string, seconds: number): Promise<number> =>
-    Number(stdoutOf(await container.enter(process.execPath, ["-e", program, String(seconds)]), "node"));
-  const recorded = async (program: string, seconds: number): Promise<number> => {
+  const record = async (): Promise<() => Promise<void>> => {
     const recorder = await Recorder.open(netns);
     recorder.record(ID, [{ index, name: "port" }]);
     await recorder.settled();
     const failure = recorder.failureOf(ID);
     if (failure !== undefined) throw new Error(failure);
-    const result = await measure(program, seconds);
-    const reading = recorder.read(ID);
-    let step = reading.next();
-    while (step.done !== true) step = reading.next();
-    if (step.value.recorded.length === 0) throw new Error("nothing was recorded");
-    recorder.close();
-    return result;
+    return async () => {
+      const reading = recorder.read(ID);
+      let step = reading.next();
+      for (; step.done !== true; step = reading.next()) await ownRound();
+      if (step.value.recorded.length === 0) throw new Error("nothing was recorded");
+      recorder.close();
+    };
   };
-  await waitFor("the sink to listen", async () =>
-    (await container.enter(process.execPath, ["-e", CONNECT, "0.1"])).code === 0 ? true : undefined,
-  );
-  const rows: Row[] = [];
-  for (const [what, program, unit, digits] of [
-    ["throughput of TCP through a veth", STREAM, "Gbit/s", 2],
-    ["new TCP connections", CONNECT, "/s", 0],
-  ] as const) {
-    await measure(program, pace.warmSeconds);
-    const ratios: number[] = [];
-    const all: Record<"without" | "with", number[]> = { without: [], with: [] };
-    for (let round = 0; round < pace.rounds * ROUNDS_EACH; round++) {
-      const sums = { without: 0, with: 0 };
-      for (const which of ["without", "with", "with", "without"] as const)
-        sums[which] += (await (which === "with" ? recorded : measure)(program, pace.seconds)) / 2;
-      ratios.push(sums.with / sums.without);
-      for (const which of ["without", "with"] as const) all[which].push(sums[which]);
-    }
-    const [without, beside] = [median(all.without), median(all.with)].map((each) => each.toFixed(digits));
-    rows.push({
-      what,
-      measured: `${readable(spreadOf(ratios), 3)} x: ${beside} ${unit}, ${without} ${unit} without`,
-      target: `>= ${1 - COST_MAX} x`,
-      isReached: median(ratios) >= 1 - COST_MAX,
-    });
+  try {
+    return await vethRows(
+      { server: host, address: HOST, client: container, states: { recorded: record }, isBar: true },
+      pace,
+    );
+  } finally {
+    closeSync(fd);
+    runner.close();
   }
-  end();
-  await sink;
-  closeSync(fd);
-  runner.close();
-  return rows;
 }
 
 // As Docker does: the host's end of the veth is a port of a bridge, which has the host's address.

@@ -27,6 +27,7 @@ import { benchLocks } from "./locks.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
 import { benchPage } from "./page.ts";
+import { benchPeers } from "./peers.ts";
 import { benchPolicy } from "./policy.ts";
 import { benchRequests } from "./requests.ts";
 import { benchStalls } from "./stalls.ts";
@@ -66,7 +67,8 @@ const LAST: readonly Part[] = [
     "Policies: processor time per query, and time until a reload is in force",
     async () => await benchPolicy(pace),
   ],
-  ["addresses", "Connections held to policies, in the kernel", benchAddresses],
+  ["addresses", "Connections held to policies, in the kernel", async () => await benchAddresses(pace)],
+  ["peers", "Policies beside dnsmasq --nftset and a script that resolves once", benchPeers],
   ["listener", "The listener on the host beside 127.0.0.11", async () => await benchListener(pace)],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],

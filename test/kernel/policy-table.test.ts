@@ -3,6 +3,8 @@
  * arrives there is what counts; every hostile frame is first seen to arrive without a policy.
  */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { LISTENER_MARKS } from "../../src/base/model/listener-addresses.ts";
@@ -16,6 +18,7 @@ import {
   framesOutside,
   framesToNeighbour,
 } from "../support/packets/hostile-frames.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes } from "../support/rig/policed-network.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
@@ -112,7 +115,6 @@ test("no hostile frame arrives outside", async () => {
   using table = await network.table();
   await table.apply(network.policed(policed), [network.linkOf(policed)]);
   await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
-  await network.machine.enter("conntrack", ["-F"]);
   const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
   await noneArrives(sender, meter, frames, fence);
 });
@@ -276,6 +278,49 @@ test("connections that are open stay when their address is closed", async () => 
   const { stdout } = await client;
   assert.match(stdout, /oksent|ok.*sent/s);
   await waitFor("the data outside", () => (meter.frames().some((frame) => frame.includes("again")) ? true : undefined));
+});
+
+test("connections that are older than their policy are judged by it, and those that it only recorded", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  const folder = makeFolder("policy-table");
+  const meter = await network.packets(network.outside, "out0");
+  const talk = async (name: string, address: string): Promise<void> => {
+    const steps = [1, 2].map(
+      (step) => `until test -e ${folder}/${step}; do sleep 0.05; done; echo ${name}-${step}. >&3; echo said`,
+    );
+    let isOpen = false;
+    const script = `exec 3<>/dev/tcp/${address}/443; head -c 2 <&3; ${steps.join("; ")}`;
+    const onOutput = (text: string): void => {
+      isOpen = true;
+      spoken += text.split("said").length - 1;
+    };
+    const client = policed.netns.enter("bash", ["-c", script], { onOutput });
+    client.catch(() => undefined);
+    await waitFor("the connection", () => (isOpen ? true : undefined));
+  };
+  const said = new Set<string>();
+  let spoken = 0;
+  const hears = async (...words: string[]): Promise<true> =>
+    await waitFor(`${words.join()} outside`, () => {
+      for (const text of meter.frames().map((bytes_) => bytes_.toString("latin1")))
+        for (const [word] of text.matchAll(/(?:early|late|kept)-[12]/g)) said.add(word);
+      return words.every((word) => said.has(word)) ? true : undefined;
+    });
+  await talk("early", OUTSIDE.other);
+  await talk("kept", OUTSIDE.allowed);
+  using table = await network.table();
+  await table.apply(network.policed(policed, { isEnforced: false }), [network.linkOf(policed)]);
+  await talk("late", OUTSIDE.other);
+  writeFileSync(join(folder, "1"), "");
+  await hears("early-1", "late-1", "kept-1");
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
+  writeFileSync(join(folder, "2"), "");
+  await waitFor("all to speak again", () => (spoken === 6 ? true : undefined));
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  await hears("kept-2");
+  assert.deepEqual([...said].toSorted(), ["early-1", "kept-1", "kept-2", "late-1"]);
 });
 
 test("an address is renewed in the kernel once half of its time is over, and costs nothing before", async () => {

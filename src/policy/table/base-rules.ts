@@ -18,9 +18,30 @@ import {
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import { rejections } from "./container-rules.ts";
 import type { Rule } from "../../kernel/nft-table.ts";
-import { ADDRESS_LENGTHS, NEIGHBOUR_PLAN, NETWORKS_CHAIN, UNKNOWN_CHAIN, whoMap, whoPlan, TABLES } from "./layout.ts";
+import {
+  ADDRESS_LENGTHS,
+  ALLOWED_CHAIN,
+  NEIGHBOUR_PLAN,
+  NETWORKS_CHAIN,
+  RECORDED_CHAIN,
+  UNKNOWN_CHAIN,
+  whoMap,
+  whoPlan,
+  TABLES,
+} from "./layout.ts";
 import { NEIGHBOUR_MESSAGES } from "./link-rules.ts";
-import { PROTOCOLS, enteredBy, fromBlock, inState, isDestinedTo, loadSource, ofFamily } from "./matches.ts";
+import {
+  LABELS,
+  PROTOCOLS,
+  enteredBy,
+  fromBlock,
+  inState,
+  isDestinedTo,
+  isReply,
+  loadSource,
+  ofFamily,
+  setLabel,
+} from "./matches.ts";
 
 /** Before the filters of Docker and of firewalls: what passes here is still theirs to refuse. */
 const PRIORITY = -10;
@@ -40,6 +61,8 @@ export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): N
     TABLES.inet.chain(NETWORKS_CHAIN),
     TABLES.inet.chain(UNKNOWN_CHAIN),
     ...TABLES.inet.replaceRules(UNKNOWN_CHAIN, rejections()),
+    ...labelling(ALLOWED_CHAIN, LABELS.allowed),
+    ...labelling(RECORDED_CHAIN, LABELS.recorded),
     ...HOOKS.flatMap((hook) => ADDRESS_LENGTHS.map((length) => TABLES.inet.set(whoPlan(whoMap(hook, length), length)))),
     ...HOOKS.map((hook) => TABLES.inet.chain(hook, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY })),
     ...TABLES.inet.replaceRules("forward", [...passing(), ...judged("forward")]),
@@ -68,12 +91,24 @@ export function networkCommands(networks: readonly ClosedNetwork[]): NftCommand[
   return TABLES.inet.replaceRules(NETWORKS_CHAIN, rules);
 }
 
-/** What belongs to a connection that was judged when it began. Helpers of connection tracking open none. */
+function labelling(chain: string, label: number): NftCommand[] {
+  const rule: Rule = (w) => {
+    setLabel(w, label);
+    accept(w);
+  };
+  return [TABLES.inet.chain(chain), ...TABLES.inet.replaceRules(chain, [rule])];
+}
+
+function accept(w: Parameters<Rule>[0]): void {
+  verdict(w, nft.NF_ACCEPT);
+}
+
+/** What answers somebody who was let through to it. Helpers of connection tracking open nothing. */
 function passing(): Rule[] {
-  const accept = (w: Parameters<Rule>[0]): void => verdict(w, nft.NF_ACCEPT);
   return [
     (w) => {
       inState(w, nft.CT_STATE_ESTABLISHED);
+      isReply(w);
       accept(w);
     },
     ...[PROTOCOLS.icmp, PROTOCOLS.icmpv6].map((protocol): Rule => (w) => {
@@ -90,7 +125,7 @@ function arriving(resolvers: readonly Uint8Array[]): Rule[] {
     (w) => {
       loadMeta(w, nft.NFT_META_IIF);
       compare(w, nativeU32(LOOPBACK_INDEX));
-      verdict(w, nft.NF_ACCEPT);
+      accept(w);
     },
     ...passing(),
     // Without these the machine is no router to a container. They do not pass through it.
@@ -98,7 +133,7 @@ function arriving(resolvers: readonly Uint8Array[]): Rule[] {
       ofProtocol(w, PROTOCOLS.icmpv6);
       loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: 0, length: 1 });
       compare(w, Buffer.of(type));
-      verdict(w, nft.NF_ACCEPT);
+      accept(w);
     }),
     // By then the listener's rules have given a query its port. They drop everything else to its address, while there is a listener.
     ...resolvers.flatMap((address) =>
@@ -106,7 +141,7 @@ function arriving(resolvers: readonly Uint8Array[]): Rule[] {
         isDestinedTo(w, { bytes: address, prefix: address.length * 8 });
         loadMeta(w, nft.NFT_META_MARK);
         compare(w, nativeU32(mark));
-        verdict(w, nft.NF_ACCEPT);
+        accept(w);
       }),
     ),
   ];
@@ -119,6 +154,11 @@ function judged(hook: "forward" | "input"): Rule[] {
       loadSource(w, length);
       lookUp(w, whoMap(hook, length), true);
     }),
+    // Of a container that is not known yet: it is judged when it is.
+    (w) => {
+      inState(w, nft.CT_STATE_ESTABLISHED);
+      accept(w);
+    },
     (w) => verdict(w, nft.NFT_JUMP, NETWORKS_CHAIN),
   ];
 }

@@ -9,7 +9,9 @@ import * as nft from "../../kernel/nft-constants.ts";
 import { expression, verdict, ofProtocol } from "../../kernel/nft-expressions.ts";
 import type { Rule, SetPlan } from "../../kernel/nft-table.ts";
 import {
+  ALLOWED_CHAIN,
   type AddressLength,
+  RECORDED_CHAIN,
   addressSet,
   addressesPlan,
   judgingChain,
@@ -20,7 +22,9 @@ import {
   TABLES,
 } from "./layout.ts";
 import {
+  LABELS,
   PROTOCOLS,
+  hasLabel,
   inState,
   isDestinedTo,
   passesThrough,
@@ -99,9 +103,9 @@ export function removalCommands(id: string, lengths: readonly AddressLength[]): 
 }
 
 function judgingRules(container: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
-  const { id, rules, reachesPeers, subnets } = container;
+  const { id, rules, reachesPeers, subnets, isEnforced } = container;
   const refuse = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, refusingChain(id));
-  const accept = (w: Parameters<Rule>[0]): void => verdict(w, nft.NF_ACCEPT);
+  const accept = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, ALLOWED_CHAIN);
   const fixed = (isAllowed: boolean): Rule[] =>
     rules
       .filter((rule) => rule.isAllowed === isAllowed)
@@ -110,6 +114,12 @@ function judgingRules(container: PolicedContainer, lengths: readonly AddressLeng
         (isAllowed ? accept : refuse)(w);
       });
   return [
+    // It was judged when it began. One that is older than the policy is judged now.
+    (w) => {
+      inState(w, nft.CT_STATE_ESTABLISHED);
+      hasLabel(w, isEnforced ? LABELS.allowed : LABELS.allowed | LABELS.recorded);
+      verdict(w, nft.NF_ACCEPT);
+    },
     // A late packet of an open connection: a reset would end it.
     (w) => {
       inState(w, nft.CT_STATE_INVALID);
@@ -147,7 +157,10 @@ function refusingRules({ id, isEnforced }: PolicedContainer, lengths: readonly A
     // A full set ends this rule, not the refusal.
     recordIn(w, seenSet(id, length), length, LIMITS.policyRefusedMs);
   });
-  return [...records, ...(isEnforced ? rejections() : [(w: Parameters<Rule>[0]) => verdict(w, nft.NF_ACCEPT)])];
+  return [
+    ...records,
+    ...(isEnforced ? rejections() : [(w: Parameters<Rule>[0]) => verdict(w, nft.NFT_GOTO, RECORDED_CHAIN)]),
+  ];
 }
 
 /** Says so at once, so that a program fails instead of waiting. */

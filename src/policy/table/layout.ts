@@ -42,6 +42,9 @@ export const seenSet = (id: string, length: AddressLength): string => `seen${ver
 export const linkChain = (index: number): string => `link-${index}`;
 export const NETWORKS_CHAIN = "networks";
 export const UNKNOWN_CHAIN = "unknown";
+/** They let a connection through, and label it. */
+export const ALLOWED_CHAIN = "allowed";
+export const RECORDED_CHAIN = "recorded";
 /** Kinds of ICMPv6 messages without which IPv6 does not work on a link. */
 export const NEIGHBOUR_SET = "neighbour-messages";
 

@@ -7,6 +7,7 @@ import { NFPROTO_IPV4, NFPROTO_IPV6 } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
   compare,
+  loadImmediate,
   loadMeta,
   loadPayload,
   loadTracked,
@@ -14,6 +15,7 @@ import {
   maskBytes,
   nativeU32,
   networkU16,
+  setTracked,
   updateSet,
   ofProtocol,
 } from "../../kernel/nft-expressions.ts";
@@ -28,6 +30,7 @@ const DESTINATION_AT = { 4: 16, 16: 24 } as const;
 const MAC_BYTES = 6;
 /** IFNAMSIZ, with the zero at its end. */
 const LINK_NAME_BYTES = 16;
+const LABEL_BYTES = 16;
 
 export function ofFamily(w: NetlinkWriter, length: AddressLength): void {
   loadMeta(w, nft.NFT_META_NFPROTO);
@@ -53,6 +56,35 @@ export function inState(w: NetlinkWriter, states: number): void {
   loadTracked(w, nft.NFT_CT_STATE);
   maskBytes(w, nativeU32(states));
   compare(w, nativeU32(0), nft.NFT_CMP_NEQ);
+}
+
+/** Sent by the end that the connection was opened to. */
+export function isReply(w: NetlinkWriter): void {
+  loadTracked(w, nft.NFT_CT_DIRECTION);
+  compare(w, Buffer.of(nft.IP_CT_DIR_REPLY));
+}
+
+/** Labels of connections: a policy has let it through; one that only records has. */
+export const LABELS = { allowed: 1 << 0, recorded: 1 << 1 } as const;
+
+/** The last ones of all: others count from the first. */
+function labelBits(labels: number): Buffer {
+  const bits = Buffer.alloc(LABEL_BYTES);
+  bits[LABEL_BYTES - 1] = labels << 6;
+  return bits;
+}
+
+/** Of a connection that has one of these labels. */
+export function hasLabel(w: NetlinkWriter, labels: number): void {
+  loadTracked(w, nft.NFT_CT_LABELS);
+  maskBytes(w, labelBits(labels));
+  compare(w, Buffer.alloc(LABEL_BYTES), nft.NFT_CMP_NEQ);
+}
+
+/** A connection that is older than the first rule with a label has no room for one: each packet of it is judged. */
+export function setLabel(w: NetlinkWriter, label: number): void {
+  loadImmediate(w, nft.NFT_REG_1, labelBits(label));
+  setTracked(w, nft.NFT_CT_LABELS);
 }
 
 export function loadSource(w: NetlinkWriter, length: AddressLength): void {

@@ -1,10 +1,23 @@
 // Ethernet frames byte by byte, as root in a container can send them, and sockets that send and see them.
-import { SOCK_RAW, addressOf, bindTo, closeQuietly, receive, sendTo, socket } from "../../../src/kernel/libc.ts";
+import {
+  SOCK_RAW,
+  addressOf,
+  bindTo,
+  closeQuietly,
+  forceReceiveBuffer,
+  optionBytes,
+  receive,
+  sendTo,
+  socket,
+} from "../../../src/kernel/libc.ts";
 import { addressBytes } from "../../../src/base/model/address.ts";
 
 const AF_PACKET = 17;
 const ALL_PROTOCOLS = 0x0003;
 const FRAME_BYTES_MAX = 65_536;
+const RECEIVE_BYTES = 16 * 1024 * 1024;
+const SOL_PACKET = 263;
+const PACKET_STATISTICS = 6;
 
 export interface FrameParts {
   readonly fromMac: string;
@@ -91,7 +104,7 @@ export function tcpBody(from: string, to: string, port: number, flags: number, p
 }
 
 // An echo request, or any other ICMP message with a payload.
-export function icmpBody(type: number, payload: string, versionSix?: { from: string; to: string }): Buffer {
+export function icmpBody(type: number, payload: string | Buffer, versionSix?: { from: string; to: string }): Buffer {
   const body = Buffer.concat([Buffer.alloc(8), Buffer.from(payload)]);
   body[0] = type;
   if (versionSix !== undefined) return withChecksum(versionSix.from, versionSix.to, 58, body, 2);
@@ -143,6 +156,7 @@ export class PacketSocket {
   constructor(interfaceIndex: number) {
     const protocol = ((ALL_PROTOCOLS & 0xff) << 8) | (ALL_PROTOCOLS >> 8);
     this.#fd = socket(AF_PACKET, SOCK_RAW, protocol);
+    forceReceiveBuffer(this.#fd, RECEIVE_BYTES);
     this.#to = Buffer.alloc(20);
     this.#to.writeUInt16LE(AF_PACKET, 0);
     this.#to.writeUInt16BE(ALL_PROTOCOLS, 2);
@@ -162,6 +176,11 @@ export class PacketSocket {
       if (length < 0) return found;
       found.push(Buffer.from(this.#memory.subarray(0, length)));
     }
+  }
+
+  // Frames that it had no room for, since the last call.
+  dropped(): number {
+    return optionBytes(this.#fd, SOL_PACKET, PACKET_STATISTICS, Buffer.alloc(8), "PACKET_STATISTICS").readUInt32LE(4);
   }
 
   close(): void {

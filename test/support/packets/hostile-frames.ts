@@ -1,5 +1,4 @@
 // The frames by which root in a container tries to get past a policy. All carry MARK, by which captures find them.
-import type { Member } from "../rig/policed-network.ts";
 import { TCP_FLAGS, type FrameParts, arpFrame, frame, icmpBody, tcpBody, udpBody } from "./frames.ts";
 
 export const MARK = "d11-leak";
@@ -9,9 +8,18 @@ export interface HostileFrame {
   readonly bytes: Buffer;
 }
 
+// A container, by its link.
+export interface LinkEnd {
+  readonly mac: string;
+  readonly address: string;
+  readonly address6: string;
+  readonly linkLocal: string;
+}
+
+// Both are on 10.77.0.0/24, and its first address is the gateway's.
 export interface HostileParts {
-  readonly sender: Member;
-  readonly neighbour: Member;
+  readonly sender: LinkEnd;
+  readonly neighbour: LinkEnd;
   readonly bridgeMac: string;
   // Addresses of the internet that are not allowed.
   readonly to: string;

@@ -14,6 +14,7 @@
  *   *.held.test       like ok.test, when the test releases it
  *   *.tc.test         truncated and empty over UDP, like ok.test over TCP
  *   *.rr.test         one record of the queried type, with the data DE AD BE EF
+ *   *.turns.test      A 192.0.2.N, one higher for each query, good for no time
  *   *.big.test        992 octets, or truncated over UDP if the client accepts fewer
  *   *.oversize.test   992 octets over UDP, whatever the client accepts
  *   app               NOERROR with SOA, as a top-level domain
@@ -27,7 +28,13 @@ import { questionOctets, type UpstreamQuestion } from "./upstream-question.ts";
 export type UpstreamReply = { readonly message: Buffer; readonly delayMs: number };
 
 type Section = "answer" | "authority" | "additional";
-type Part = { readonly section: Section; readonly type: number; readonly data: Buffer; readonly owner?: string };
+type Part = {
+  readonly section: Section;
+  readonly type: number;
+  readonly data: Buffer;
+  readonly owner?: string;
+  readonly ttl?: number;
+};
 type Behaviour = (question: UpstreamQuestion, labels: readonly string[]) => UpstreamReply | undefined;
 
 const SERVFAIL = 2;
@@ -58,6 +65,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   tc: (question, labels) =>
     now(question.transport === "udp" ? reply(question, TC) : reply(question, 0, okParts(question, labels))),
   rr: (question) => now(reply(question, 0, [{ section: "answer", type: question.type, data: hex("deadbeef") }])),
+  turns: (question) => now(reply(question, 0, turnsParts(question))),
   big: (question) => now(udpLimit(question) < BIG ? reply(question, TC) : bigReply(question)),
   oversize: (question) => now(bigReply(question)),
   wrongid: (question, labels) => now(reply({ ...question, id: question.id ^ 0xffff }, 0, okParts(question, labels))),
@@ -87,6 +95,14 @@ function okParts(question: UpstreamQuestion, labels: readonly string[]): Part[] 
   };
   const record = known[question.type];
   return record === undefined ? [soa()] : [{ section: "answer", type: question.type, data: dataOf(record) }];
+}
+
+let turns = 0;
+
+function turnsParts({ type }: UpstreamQuestion): Part[] {
+  if (type !== 1) return [soa()];
+  turns = (turns % 200) + 1;
+  return [{ section: "answer", type, data: hex(`c00002${byte(turns)}`), ttl: 0 }];
 }
 
 function cnameParts(question: UpstreamQuestion, labels: readonly string[]): Part[] {
@@ -146,10 +162,10 @@ function reply(question: UpstreamQuestion, flagsAndRcode: number, parts: readonl
   return Buffer.concat([...header, octets, ...sections.flat()]);
 }
 
-function recordOctets({ type, data, owner }: Part, recordClass: number): Buffer {
+function recordOctets({ type, data, owner, ttl: seconds = TTL_S }: Part, recordClass: number): Buffer {
   const name = owner === undefined ? hex("c00c") : ownerOctets(owner);
   const ttl = Buffer.alloc(4);
-  ttl.writeUInt32BE(TTL_S);
+  ttl.writeUInt32BE(seconds);
   return Buffer.concat([name, uint16(type), uint16(recordClass), ttl, uint16(data.length), data]);
 }
 

@@ -1,0 +1,4 @@
+// Docker 28.5 under siege.
+import { besiege } from "./besiege.ts";
+
+besiege("forky");
