@@ -70,7 +70,9 @@ function commandLine(host: DaemonHost): readonly string[] | undefined {
 function argsOf(pid: number): readonly string[] | undefined {
   try {
     if (posix.basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, "") !== PROGRAM) return undefined;
-    return procText(`/proc/${pid}/cmdline`)?.split("\0");
+    const words = procText(`/proc/${pid}/cmdline`);
+    // A program that is just being started has none yet.
+    return words === "" ? undefined : words?.split("\0");
   } catch {
     return undefined;
   }

@@ -52,9 +52,10 @@ export async function checkNode(target: NodeTarget, tools: NodeCheckTools): Prom
     resolvConfFinding(resolvConf, servers, reachable),
     ...tools.runner.within(fd, () => {
       const isServed = installed?.owner === "instance";
+      const isRedirected = isServed || installed?.owner === "permanent";
       return [
         ownerFinding(installed),
-        dockerFinding(target, { isServed, reachable, docker }),
+        dockerFinding(target, { isServed, isRedirected, reachable, docker }),
         ...listenerFindings(fact, reachable),
       ];
     }),
@@ -92,13 +93,15 @@ function ownerFinding(installed: InstalledRules | undefined): Finding {
 interface DockerSituation {
   /** By dns11. */
   readonly isServed: boolean;
+  /** By rules of dns11, to itself or to Docker's resolver. */
+  readonly isRedirected: boolean;
   /** The servers of its resolv.conf that pods could reach. */
   readonly reachable: readonly string[];
   readonly docker: DockerResolver;
 }
 
 /** Docker's resolver, which serves the pods when dns11 stops. */
-function dockerFinding({ fact }: NodeTarget, { isServed, reachable, docker }: DockerSituation): Finding {
+function dockerFinding({ fact }: NodeTarget, { isServed, isRedirected, reachable, docker }: DockerSituation): Finding {
   const problem = problemWith(docker);
   const answers = `answers at ${docker.reachableAt.join(", ")}`;
   if (problem !== undefined) {
@@ -106,7 +109,7 @@ function dockerFinding({ fact }: NodeTarget, { isServed, reachable, docker }: Do
     const remedy = `Restart the node when convenient: ${restartCommand(fact.name)}`;
     return finding("kind-docker", isServed ? "warning" : "problem", detail, remedy);
   }
-  const abandoned = isServed ? undefined : abandonedGateway(fact, reachable, docker);
+  const abandoned = isRedirected ? undefined : abandonedGateway(fact, reachable, docker);
   if (abandoned === undefined) return finding("kind-docker", "ok", answers);
   const detail =
     `${answers}, and nobody at ${abandoned}, which resolv.conf names: the node's entrypoint has put that address in place of 127.0.0.11, ` +

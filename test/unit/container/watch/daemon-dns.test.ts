@@ -3,9 +3,10 @@
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from "node:fs";
 import { test } from "node:test";
 
+import { sleepSync } from "../../../../src/base/lib/sleep-sync.ts";
 import { DaemonDns } from "../../../../src/container/watch/daemon-dns.ts";
 import { MachineRoot } from "../../support/machine-root.ts";
 
@@ -21,6 +22,8 @@ class FakeDaemon implements Disposable {
     this.#process = spawn(machine.at(`/usr/bin/${program}`), ["-c", "read word", ...words], {
       stdio: ["pipe", "ignore", "ignore"],
     });
+    // The kernel shows its words a moment after its name.
+    while (readFileSync(`/proc/${this.pid}/cmdline`).length === 0) sleepSync(1);
   }
 
   get pid(): number {
