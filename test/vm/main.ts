@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { tryVerifier } from "./bare-machine.ts";
-import { Checkouts } from "./checkout.ts";
+import { makeCheckout } from "./checkout.ts";
 import { KeptRuns, type KeptRun } from "./kept-run.ts";
-import { type Kernel, MACHINES, TESTS, VERIFIERS } from "./machines.ts";
+import { type Kernel, MACHINES, VERIFIERS } from "./machines.ts";
 import type { Outcome } from "./outcome.ts";
 import { runMachine } from "./whole-machine.ts";
 
@@ -51,21 +51,21 @@ async function verify(kernel: Kernel): Promise<Row> {
   return [kernel.name, outcome.kernel, outcome.answered, outcome.notAttached ?? "yes"];
 }
 
-async function newRun(machine: Kernel, checkouts: Checkouts, folder: string): Promise<KeptRun> {
+async function newRun(machine: Kernel, folder: string): Promise<KeptRun> {
   const { name } = machine;
   console.log(`vm: ${name}: running the tests in a machine of its own`);
   const beganMs = performance.now();
-  const { outcomes, log } = await runMachine(machine, await checkouts.of(machine.architecture), folder);
+  const { outcomes, log } = await runMachine(machine, await makeCheckout(CHECKOUT, machine, folder), folder);
   const seconds = Math.round((performance.now() - beganMs) / 1_000);
   writeFileSync(join(LOGS, `${name}.log`), log);
   return { outcomes, seconds, day: new Date().toISOString().slice(0, 10) };
 }
 
-async function tryOn(machine: Kernel, kept: KeptRuns, checkouts: Checkouts, folder: string): Promise<Row> {
+async function tryOn(machine: Kernel, kept: KeptRuns, folder: string): Promise<Row> {
   const { name } = machine;
   const earlier = kept.read(machine);
   if (earlier !== undefined) console.log(`vm: ${name}: as kept in ${LOGS}: remove that to run it again`);
-  const run = earlier ?? (await newRun(machine, checkouts, folder));
+  const run = earlier ?? (await newRun(machine, folder));
   const { outcomes, seconds, day } = run;
   const failedBefore = failures.length;
   const facts = outcomes.find((each) => each.is === "machine");
@@ -111,10 +111,9 @@ try {
   const verified: Row[] = [];
   for (const kernel of chosen(VERIFIERS)) verified.push(await verify(kernel));
   if (verified.length > 0) printTable(VERIFIER_COLUMNS, verified);
-  const checkouts = new Checkouts(CHECKOUT, folder, TESTS);
   const kept = new KeptRuns(CHECKOUT, LOGS);
   const rows: Row[] = [];
-  for (const machine of chosen(MACHINES)) rows.push(await tryOn(machine, kept, checkouts, folder));
+  for (const machine of chosen(MACHINES)) rows.push(await tryOn(machine, kept, folder));
   if (rows.length > 0) printTable(MACHINE_COLUMNS, rows);
 } finally {
   rmSync(folder, { recursive: true, force: true });
