@@ -1,7 +1,8 @@
 /**
- * Disk: the root file system of a machine as an image for the emulator, with its kernel beside it. It is built once from Debian's
- * packages and cached: remove both to get newer packages.
+ * Disk: the root file system of a machine as an image for the emulator, with its kernel beside it. It is built from Debian's packages, once
+ * for each list of them, and cached: remove both to get newer packages.
  */
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -48,11 +49,18 @@ export interface Disk {
   readonly initrd: string;
 }
 
+/** A machine without a program that a test starts fails in ways that look like the kernel's. */
+export function diskName({ name, suite, architecture }: Kernel): string {
+  const contents = [packagesOf(suite), unitOf(architecture), MASKED];
+  return `vm-${name}-${createHash("sha256").update(JSON.stringify(contents)).digest("hex").slice(0, 8)}`;
+}
+
 export async function diskOf(machine: Kernel): Promise<Disk> {
-  const { name, suite, architecture } = machine;
+  const { suite, architecture } = machine;
   const packages = async (): Promise<string> => [...packagesOf(suite), ...(await kernelPackages(machine))].join();
-  const rootfs = await cachedRootfs(`vm-${name}`, suite, packages, { sources: backportsOf(machine), architecture });
-  const image = join(rootfs, "..", `vm-${name}.ext4`);
+  const name = diskName(machine);
+  const rootfs = await cachedRootfs(name, suite, packages, { sources: backportsOf(machine), architecture });
+  const image = join(rootfs, "..", `${name}.ext4`);
   if (!existsSync(image)) await makeImage(rootfs, image, architecture);
   const boot = join(rootfs, "boot");
   const file = (start: string): string => join(boot, readdirSync(boot).find((each) => each.startsWith(start)) ?? start);

@@ -1,14 +1,15 @@
 // `make vm`: dns11 on other kernels and Debian releases, in virtual machines. Prints a table of what loads the program that answers in the
 // kernel, and one of whole machines. Arguments: names of kernels; without any, all of them.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { tryVerifier } from "./bare-machine.ts";
-import { Checkouts } from "./checkout.ts";
-import { type Kernel, MACHINES, TESTS, VERIFIERS } from "./machines.ts";
+import { makeCheckout } from "./checkout.ts";
+import { KeptRuns, type KeptRun } from "./kept-run.ts";
+import { type Kernel, MACHINES, VERIFIERS } from "./machines.ts";
 import type { Outcome } from "./outcome.ts";
 import { runMachine } from "./whole-machine.ts";
 
@@ -17,7 +18,7 @@ const LOGS = join(CHECKOUT, ".cache", "vm");
 const VERIFIER_COLUMNS = ["kernel", "version", "answered, of 1,000 packets", "attached to lo"];
 const MACHINE_COLUMNS = [
   ...["machine", "kernel", "docker", "systemd", "rules", "rules gone after SIGKILL", "persist flag", "sock_diag"],
-  ...["answers by", "tests", "took"],
+  ...["answers by", "tests", "took", "on"],
 ];
 
 type Part = Extract<Outcome, { is: "part" }>;
@@ -50,14 +51,23 @@ async function verify(kernel: Kernel): Promise<Row> {
   return [kernel.name, outcome.kernel, outcome.answered, outcome.notAttached ?? "yes"];
 }
 
-async function tryOn(machine: Kernel, checkouts: Checkouts, folder: string): Promise<Row> {
+async function newRun(machine: Kernel, folder: string): Promise<KeptRun> {
   const { name } = machine;
   console.log(`vm: ${name}: running the tests in a machine of its own`);
   const beganMs = performance.now();
-  const { outcomes, log } = await runMachine(machine, await checkouts.of(machine.architecture), folder);
+  const { outcomes, log } = await runMachine(machine, await makeCheckout(CHECKOUT, machine, folder), folder);
   const seconds = Math.round((performance.now() - beganMs) / 1_000);
-  mkdirSync(LOGS, { recursive: true });
   writeFileSync(join(LOGS, `${name}.log`), log);
+  return { outcomes, seconds, day: new Date().toISOString().slice(0, 10) };
+}
+
+async function tryOn(machine: Kernel, kept: KeptRuns, folder: string): Promise<Row> {
+  const { name } = machine;
+  const earlier = kept.read(machine);
+  if (earlier !== undefined) console.log(`vm: ${name}: as kept in ${LOGS}: remove that to run it again`);
+  const run = earlier ?? (await newRun(machine, folder));
+  const { outcomes, seconds, day } = run;
+  const failedBefore = failures.length;
   const facts = outcomes.find((each) => each.is === "machine");
   const served = outcomes.find((each) => each.is === "served");
   const parts = outcomes.filter((each): each is Part => each.is === "part");
@@ -68,6 +78,7 @@ async function tryOn(machine: Kernel, checkouts: Checkouts, folder: string): Pro
     for (const what of part.failed) failed(`${name}: ${part.name}: ${what}`);
   }
   if (!outcomes.some((each) => each.is === "end")) failed(`${name}: it did not come to its end: see ${LOGS}`);
+  if (failures.length === failedBefore) kept.write(machine, run);
   if (served?.reason != null) console.log(`vm: ${name}: answers by the process: ${served.reason}`);
   const sum = (count: (part: Part) => number): number => parts.reduce((total, part) => total + count(part), 0);
   return [
@@ -82,6 +93,7 @@ async function tryOn(machine: Kernel, checkouts: Checkouts, folder: string): Pro
     served?.answers,
     `${sum(({ passed }) => passed)} passed, ${sum(({ failed: wrong }) => wrong.length)} failed`,
     `${seconds} s`,
+    day,
   ];
 }
 
@@ -99,9 +111,9 @@ try {
   const verified: Row[] = [];
   for (const kernel of chosen(VERIFIERS)) verified.push(await verify(kernel));
   if (verified.length > 0) printTable(VERIFIER_COLUMNS, verified);
-  const checkouts = new Checkouts(CHECKOUT, folder, TESTS);
+  const kept = new KeptRuns(CHECKOUT, LOGS);
   const rows: Row[] = [];
-  for (const machine of chosen(MACHINES)) rows.push(await tryOn(machine, checkouts, folder));
+  for (const machine of chosen(MACHINES)) rows.push(await tryOn(machine, kept, folder));
   if (rows.length > 0) printTable(MACHINE_COLUMNS, rows);
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -118,7 +118,7 @@ async function makeRootfs(
   const isForeign = !isExtracted && architecture !== undefined && architecture !== (await ownArchitecture());
   const script = isForeign ? EMULATED_MAKE_ROOTFS : MAKE_ROOTFS;
   const result = await run("flock", [`${rootfs}.lock`, "sh", "-c", script, "sh", rootfs, ...bootstrap], {
-    timeoutMs: isForeign ? 3 * TEN_MINUTES_MS : TEN_MINUTES_MS,
+    timeoutMs: isForeign ? 6 * TEN_MINUTES_MS : TEN_MINUTES_MS,
   });
   if (result.code !== 0) {
     const tried = `mmdebstrap ${bootstrap.join(" ")}`;
