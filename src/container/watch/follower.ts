@@ -67,6 +67,8 @@ export type FollowedEngine = Pick<
 const NANO_PER_MILLI = 1e6;
 const STOPPED_STATES = new Set(["created", "exited", "dead"]);
 const TIMED_OUT = Symbol("timed out");
+/** How often a container is inspected in vain before the others do without it. */
+const INSPECTS_IN_VAIN = 3;
 
 export class Follower {
   readonly #engine: FollowedEngine;
@@ -78,6 +80,8 @@ export class Follower {
   readonly #eventMs = new Map<string, number>();
   /** The exit codes of known containers that have ended. */
   readonly #exitCodes = new Map<string, number>();
+  /** Until all are known: how often each was inspected in vain. */
+  readonly #inVain = new Map<string, number>();
   #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
@@ -98,7 +102,7 @@ export class Follower {
     return this.#lastActivityMs;
   }
 
-  /** Open once every running container has been inspected. */
+  /** Open once every running container has been inspected; one that cannot be, several times in vain. */
   get synced(): Gate {
     return this.#synced;
   }
@@ -256,6 +260,7 @@ export class Follower {
     try {
       const json = await this.#engine.container(id);
       if (json === undefined || !isUp(json)) {
+        this.#inVain.delete(id);
         // While what was known of it still is: its names never go upstream.
         if (json === undefined) this.#hooks.stopped?.remove(id);
         else this.#putStopped(json);
@@ -268,13 +273,17 @@ export class Follower {
       const split = isPending ? splitConfig(json, "awaited") : image;
       const fact = containerFact(json, this.#hooks.filesOf(json), split);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
+      this.#inVain.delete(id);
       this.#hooks.onContainer(fact);
       if (isPending) await this.#splitLater(fact, json, image);
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
+      const times = (this.#inVain.get(id) ?? 0) + 1;
+      if (!this.#synced.isOpen) this.#inVain.set(id, times);
       // The next list reveals new containers; a known container that changed must be marked here.
-      setTimeout(() => this.#isConnected && this.#mark(id), LIMITS.engineRetryLastMs).unref();
+      const waitMs = this.#synced.isOpen ? LIMITS.engineRetryLastMs : LIMITS.engineRetryFirstMs * 5 ** times;
+      setTimeout(() => this.#isConnected && this.#mark(id), waitMs).unref();
     }
   }
 
@@ -332,6 +341,8 @@ export class Follower {
 
   #checkSynced(): void {
     if (this.#synced.isOpen || !this.#hasListed || this.#marked.size > 0 || this.#inspecting.size > 0) return;
+    if ([...this.#inVain.values()].some((times) => times < INSPECTS_IN_VAIN)) return;
+    this.#inVain.clear();
     this.#synced.open();
     this.#hooks.onSynced();
     // The next list repeats it.

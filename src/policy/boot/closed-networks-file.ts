@@ -2,7 +2,17 @@
  * ClosedNetworksFile: the networks that were closed last, for the next boot: Docker starts containers before dns11 runs, and
  * before it does nobody knows its networks. What it says can only close, and not the whole machine.
  */
-import { constants, fstatSync, mkdirSync, openSync, closeSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { LIMITS } from "../../base/limits.ts";
@@ -40,8 +50,15 @@ export function writeClosedNetworks(folder: string, networks: readonly ClosedNet
   // What would not be read is not written.
   networksIn(text);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeFileSync(`${path}.new`, text, { mode: MODE });
+  // Also after a power cut it is the former one or this one.
+  writeFileSync(`${path}.new`, text, { mode: MODE, flush: true });
   renameSync(`${path}.new`, path);
+  const opened = openSync(folder, "r");
+  try {
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
+  }
 }
 
 /** Undefined without a file. Throws a Fault that says what is wrong with it. */

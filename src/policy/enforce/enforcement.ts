@@ -29,7 +29,7 @@ interface Answer {
   readonly ttlSeconds: number;
 }
 
-type Table = Pick<PolicyTable, "apply" | "remove" | "open" | "refused" | "openCount" | "containers">;
+type Table = Pick<PolicyTable, "apply" | "remove" | "open" | "refused" | "openCount" | "containers" | "removeLinksBut">;
 
 export interface EnforcementParts {
   /** Opens the tables in the kernel, when the first policy needs them. */
@@ -103,10 +103,13 @@ export class Enforcement {
 
   /** Removes what an earlier process left for containers that are gone. All that are there are known by now. */
   async removeOthers(): Promise<void> {
-    const table = await this.#table;
-    if (table === undefined) return;
+    const table = await this.#openedTable();
     const known = new Set([...this.#entries.keys()].map(shortId));
     for (const id of [...table.containers]) if (!known.has(id)) await table.remove(id);
+    const wanted = [...this.#entries.values()].map((entry) => entry.wanted);
+    // Rules of a link that is not known yet stay until it is.
+    if (!wanted.every(({ isComplete }) => isComplete)) return;
+    await table.removeLinksBut(new Set(wanted.flatMap((each) => policedBy(each).links.map(({ index }) => index))));
   }
 
   /** The namespace has these policies from now on: they say at once that nothing resolves there. */
@@ -182,7 +185,9 @@ export class Enforcement {
       if (this.#entries.get(id) !== entry || entry.wanted !== wanted) return;
       const { container, links } = policedBy(wanted);
       await table.apply(container, links);
-      if (this.#entries.get(id) !== entry) return await table.remove(id);
+      // A container that has come back meanwhile has an entry of its own, which follows.
+      if (!this.#entries.has(id)) return await table.remove(id);
+      if (this.#entries.get(id) !== entry) return;
       if (entry.wanted === wanted) this.#become(id, entry, { kind: wanted.isComplete ? "enforced" : "pending" });
     } catch (error) {
       if (this.#entries.get(id) !== entry || entry.wanted !== wanted) return;

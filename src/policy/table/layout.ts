@@ -40,6 +40,11 @@ export const portSet = (id: string, length: AddressLength): string => `port${ver
 /** What was refused. */
 export const seenSet = (id: string, length: AddressLength): string => `seen${version(length)}-${shortId(id)}`;
 export const linkChain = (index: number): string => `link-${index}`;
+/** Undefined if the chain is no link's. */
+export const linkIndexOf = (chain: string): number | undefined => {
+  const [, index] = /^link-(\d+)$/.exec(chain) ?? [];
+  return index === undefined ? undefined : Number(index);
+};
 export const NETWORKS_CHAIN = "networks";
 export const UNKNOWN_CHAIN = "unknown";
 /** They let a connection through, and label it. */

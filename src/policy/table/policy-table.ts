@@ -25,6 +25,7 @@ import {
   addressSet,
   judgingChain,
   linkChain,
+  linkIndexOf,
   portSet,
   seenSet,
   shortId,
@@ -262,6 +263,14 @@ export class PolicyTable implements Disposable {
   }
 
   /** A chain goes with its link, so it may be gone. */
+  /** Removes the rules of all links but these: an earlier process may have left them. */
+  async removeLinksBut(kept: ReadonlySet<number>): Promise<void> {
+    await this.#inTurn(async () => {
+      const found = this.#reader.chains("netdev").flatMap((chain) => linkIndexOf(chain) ?? []);
+      await this.#removeLinks(found.filter((index) => !kept.has(index)));
+    });
+  }
+
   async #removeLinks(indexes: Iterable<number>): Promise<void> {
     for (const index of indexes) {
       try {

@@ -42,8 +42,8 @@ export class Deadlines {
     if (step === undefined) return;
     target.step = undefined;
     const others = this.#steps.get(step);
-    // While its step expires, it is in none.
-    if (others === undefined) return;
+    // While its step expires, it is in none, also if the step has come again.
+    if (others?.at(target.place) !== target) return;
     others.remove(target.place);
     if (others.size === 0) this.#steps.delete(step);
   }

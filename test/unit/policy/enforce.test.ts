@@ -63,6 +63,7 @@ class World {
   apply = async (): Promise<void> => undefined;
   open = async (): Promise<void> => undefined;
   removed = 0;
+  keptLinks: number[] | undefined;
   readonly enforcement: Enforcement;
 
   constructor(parts: Partial<EnforcementParts> = {}) {
@@ -78,6 +79,7 @@ class World {
           },
           refused: () => [],
           openCount: () => 0,
+          removeLinksBut: async (kept) => await Promise.resolve(void (this.keptLinks = [...kept])),
         }),
       containerOf: () => this.wanted,
       policyOf: () => this.policy,
@@ -166,6 +168,39 @@ test("a container that is gone is removed, and nobody waits for it", async () =>
   world.enforcement.updateAll([]);
   assert.equal(await given, false);
   assert.equal(world.enforcement.stateOf(ID), undefined);
+});
+
+test("a container that comes back while it is still being policed stays policed", async () => {
+  const world = new World();
+  const ends: (() => void)[] = [];
+  world.apply = async () => await new Promise((resolve) => ends.push(resolve));
+  const { wanted } = world;
+  world.enforcement.update(ID);
+  await waitFor("the first one", () => ends.length === 1 || undefined);
+  world.wanted = undefined;
+  world.enforcement.update(ID);
+  const { removed } = world;
+  world.wanted = wanted;
+  world.enforcement.update(ID);
+  await waitFor("the second one", () => ends.length === 2 || undefined);
+  for (const end of ends) end();
+  await waitFor("the kernel", () => (world.enforcement.stateOf(ID)?.kind === "enforced" ? true : undefined));
+  assert.equal(world.removed, removed, "what came later was not removed");
+});
+
+test("rules of links that nobody has any more go once all links are known", async () => {
+  const world = new World();
+  world.wanted = containerWith({ isComplete: false });
+  world.enforcement.update(ID);
+  await world.enforcement.removeOthers();
+  assert.equal(world.keptLinks, undefined);
+  world.wanted = containerWith();
+  world.enforcement.update(ID);
+  await world.enforcement.removeOthers();
+  assert.deepEqual(
+    world.keptLinks,
+    world.wanted.links.map(({ index }) => index),
+  );
 });
 
 test("ports are those that the rules name; a denied one closes what names none", () => {

@@ -39,6 +39,8 @@ class ScriptedEngine implements FollowedEngine {
     return INFO;
   }
 
+  readonly failing = new Set<string>();
+
   async containers(): Promise<readonly ListedJson[]> {
     return [...this.running.values()].map((json) => ({
       Id: json.Id,
@@ -57,6 +59,7 @@ class ScriptedEngine implements FollowedEngine {
   async container(id: string): Promise<ContainerJson | undefined> {
     this.inspected.push(id);
     await this.gate;
+    if (this.failing.has(id)) throw new Error("slow");
     return this.running.get(id);
   }
 
@@ -178,6 +181,29 @@ test("containers that run at the start are inspected once, with their networks, 
   assert.deepEqual(engine.inspected, ["a", "b"]);
   assert.deepEqual(networks.map(({ id }) => id).slice(0, 1), ["n1"]);
   assert.equal(synced, 1);
+});
+
+test("a container whose inspect fails is tried again before the follower is synced, but not for ever", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const later = async (): Promise<void> => {
+    mock.timers.tick(60_000);
+    await settle();
+  };
+  engine.put("a");
+  engine.put("b");
+  engine.put("c");
+  for (const id of ["a", "c"]) engine.failing.add(id);
+  follow();
+  await settle();
+  assert.deepEqual([[...known.keys()], synced], [["b"], 0]);
+  engine.failing.delete("a");
+  await later();
+  assert.deepEqual([[...known.keys()].toSorted(), synced], [["a", "b"], 0]);
+  await later();
+  assert.deepEqual([engine.inspected.filter((id) => id === "c").length, synced], [3, 1]);
+  engine.failing.delete("c");
+  await later();
+  assert.deepEqual([known.has("c"), synced], [true, 1]);
 });
 
 test("an event marks its container, and only that one is inspected", async () => {
