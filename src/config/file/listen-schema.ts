@@ -12,7 +12,9 @@ import {
   LISTEN_VIEW_FORMS,
   type ListenEntry,
   type ListenView,
+  isLinkLocal,
   parseListenView,
+  prefixMinOf,
 } from "../../base/model/listen-policy.ts";
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import { BOOLEAN, quoteValue } from "../kinds.ts";
@@ -103,6 +105,10 @@ function readAddress(value: unknown): string {
     throw new Error(`invalid address ${quoteValue(value)}: name each address, because ${text} stands for all of them`);
   if (bytes.length === 4 ? first >= 224 : first === 0xff)
     throw new Error(`invalid address ${quoteValue(value)}: it is no address of one machine`);
+  if (isLinkLocal({ bytes, prefix: bytes.length * 8 }))
+    throw new Error(
+      `invalid address ${quoteValue(value)}: it is link-local: use a global or a private one, such as fd00:1::10`,
+    );
   if (isListenerAddress(text))
     throw new Error(
       `invalid address ${quoteValue(value)}: it is that of the setting listener, which is for containers`,
@@ -114,11 +120,14 @@ function readBlock(value: unknown): AddressBlock {
   const block = typeof value === "string" ? readAddressBlock(value) : undefined;
   if (block === undefined)
     throw new Error(`invalid block of addresses ${quoteValue(value)}: use one such as 192.168.1.0/24 or fd00:1::/64`);
-  const { ipv4, ipv6 } = LISTEN_LIMITS.prefixMin;
-  const prefixMin = block.bytes.length === 4 ? ipv4 : ipv6;
+  if (isLinkLocal(block))
+    throw new Error(
+      `invalid block of addresses ${quoteValue(value)}: it is link-local: use global or private ones, such as fd00:1::/64`,
+    );
+  const prefixMin = prefixMinOf(block);
   if (block.prefix >= prefixMin) return block;
   throw new Error(
-    `invalid block of addresses ${quoteValue(value)}: it is most of the internet, and dns11 is no public server: ` +
+    `invalid block of addresses ${quoteValue(value)}: it is much of the internet, and dns11 is no public server: ` +
       `use a prefix of ${prefixMin} bits or more`,
   );
 }
