@@ -32,8 +32,8 @@ export type WrittenListen = z.output<typeof ENTRY>;
 
 export const LISTEN = byName("listen", ENTRY, "{lan: {address: 192.168.1.10, allow: [192.168.1.0/24]}}");
 
-/** Also the last part of a name in reports. */
-const NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/;
+/** Also the last part of an id in reports. The record of a crash has room for an id of 64 bytes. */
+const NAME = /^[a-z0-9]([a-z0-9._-]{0,55}[a-z0-9])?$/;
 
 /** The entries of a file. Throws a Fault that lists what the schema cannot see, with its places. */
 export function placedListen(
@@ -53,7 +53,7 @@ export function placedListen(
   const entries = Object.entries(written).map(([name, { address = [], allow = [], view, forward }]): ListenEntry => {
     const place = ["listen", name];
     if (!NAME.test(name))
-      mistakes.push(`${at(place)}: invalid name: use at most 63 of a-z, 0-9, dot, dash and underscore, such as lan`);
+      mistakes.push(`${at(place)}: invalid name: use at most 57 of a-z, 0-9, dot, dash and underscore, such as lan`);
     for (const problem of problemsOf(address, allow)) mistakes.push(`${at(place)}: ${problem}`);
     for (const each of address) {
       const other = taken.find((one) => isSameAddress(one.address, each));

@@ -113,6 +113,8 @@ test("two entries with one address, a bad name and too many entries are refused"
     message: /listen.a has the address 10.0.0.1, too/,
   });
   assert.throws(() => read(`listen:\n${entry('"-a"', "10.0.0.1")}`), { message: /invalid name/ });
+  assert.throws(() => read(`listen:\n${entry("x".repeat(58), "10.0.0.1")}`), { message: /use at most 57/ });
+  assert.equal(read(`listen:\n${entry("x".repeat(57), "10.0.0.1")}`).values.listen?.length, 1);
   const many = Array.from({ length: 9 }, (_, index) => entry(`e${index}`, `10.0.0.${index + 1}`)).join("");
   assert.throws(() => read(`listen:\n${many}`), { message: /has 9 entries: use at most 8/ });
 });
