@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { addressBytes } from "../../src/base/model/address.ts";
-import { LISTEN_LIMITS } from "../../src/base/model/listen-policy.ts";
+import { isLinkLocal, prefixMinOf } from "../../src/base/model/listen-policy.ts";
 import { BadSettings } from "../../src/config/bad-settings.ts";
 import { readSettings } from "../../src/config/file/settings-file.ts";
 import { Random } from "./random.ts";
@@ -14,10 +14,10 @@ const SEED = 20_261_126;
 const INPUTS = 1_000;
 const NAMES = ["lan", "a.b", "-", "é", "x".repeat(70), "constructor", "__proto__", ""];
 const VALUES = [
-  ..."192.168.1.10 fd00::1 ::ffff:10.0.0.1 0.0.0.0 :: 224.0.0.1 fe80::1%eth0 169.254.53.53 192.168.1.0/24 10.0.0.0/8".split(
+  ..."192.168.1.10 fd00::1 ::ffff:10.0.0.1 0.0.0.0 :: 224.0.0.1 fe80::1%eth0 fe80::1 fe80::/10 169.254.53.53 192.168.1.0/24 10.0.0.0/8".split(
     " ",
   ),
-  ..."0.0.0.0/0 ::/0 ::ffff:0.0.0.0/96 ::ffff:10.0.0.0/104 128.0.0.0/1 10.0.0.1/8 fd00::/8 fc00::/7 2000::/3 1.2.3.4/33".split(
+  ..."0.0.0.0/0 ::/0 ::ffff:0.0.0.0/96 ::ffff:10.0.0.0/104 128.0.0.0/1 10.0.0.1/8 fd00::/8 fc00::/7 2000::/3 2000::/7 8.0.0.0/8 1.2.3.4/33".split(
     " ",
   ),
   ..."published network=n network= host true false 1 null [] {}".split(" "),
@@ -64,8 +64,7 @@ test("entries of any text", () => {
           addressBytes(each)?.some((byte) => byte !== 0),
           text,
         );
-      for (const { bytes, prefix } of entry.allow)
-        assert.ok(prefix >= (bytes.length === 4 ? LISTEN_LIMITS.prefixMin.ipv4 : LISTEN_LIMITS.prefixMin.ipv6), text);
+      for (const block of entry.allow) assert.ok(block.prefix >= prefixMinOf(block) && !isLinkLocal(block), text);
     } catch (error) {
       if (!(error instanceof BadSettings)) throw new Error(text, { cause: error });
       assert.ok(

@@ -12,7 +12,9 @@ import {
   LISTEN_VIEW_FORMS,
   type ListenEntry,
   type ListenView,
+  isLinkLocal,
   parseListenView,
+  prefixMinOf,
 } from "../../base/model/listen-policy.ts";
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import { BOOLEAN, quoteValue } from "../kinds.ts";
@@ -30,8 +32,8 @@ export type WrittenListen = z.output<typeof ENTRY>;
 
 export const LISTEN = byName("listen", ENTRY, "{lan: {address: 192.168.1.10, allow: [192.168.1.0/24]}}");
 
-/** Also the last part of a name in reports. */
-const NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/;
+/** Also the last part of an id in reports. The record of a crash has room for an id of 64 bytes. */
+const NAME = /^[a-z0-9]([a-z0-9._-]{0,55}[a-z0-9])?$/;
 
 /** The entries of a file. Throws a Fault that lists what the schema cannot see, with its places. */
 export function placedListen(
@@ -51,7 +53,7 @@ export function placedListen(
   const entries = Object.entries(written).map(([name, { address = [], allow = [], view, forward }]): ListenEntry => {
     const place = ["listen", name];
     if (!NAME.test(name))
-      mistakes.push(`${at(place)}: invalid name: use at most 63 of a-z, 0-9, dot, dash and underscore, such as lan`);
+      mistakes.push(`${at(place)}: invalid name: use at most 57 of a-z, 0-9, dot, dash and underscore, such as lan`);
     for (const problem of problemsOf(address, allow)) mistakes.push(`${at(place)}: ${problem}`);
     for (const each of address) {
       const other = taken.find((one) => isSameAddress(one.address, each));
@@ -103,6 +105,10 @@ function readAddress(value: unknown): string {
     throw new Error(`invalid address ${quoteValue(value)}: name each address, because ${text} stands for all of them`);
   if (bytes.length === 4 ? first >= 224 : first === 0xff)
     throw new Error(`invalid address ${quoteValue(value)}: it is no address of one machine`);
+  if (isLinkLocal({ bytes, prefix: bytes.length * 8 }))
+    throw new Error(
+      `invalid address ${quoteValue(value)}: it is link-local: use a global or a private one, such as fd00:1::10`,
+    );
   if (isListenerAddress(text))
     throw new Error(
       `invalid address ${quoteValue(value)}: it is that of the setting listener, which is for containers`,
@@ -114,11 +120,14 @@ function readBlock(value: unknown): AddressBlock {
   const block = typeof value === "string" ? readAddressBlock(value) : undefined;
   if (block === undefined)
     throw new Error(`invalid block of addresses ${quoteValue(value)}: use one such as 192.168.1.0/24 or fd00:1::/64`);
-  const { ipv4, ipv6 } = LISTEN_LIMITS.prefixMin;
-  const prefixMin = block.bytes.length === 4 ? ipv4 : ipv6;
+  if (isLinkLocal(block))
+    throw new Error(
+      `invalid block of addresses ${quoteValue(value)}: it is link-local: use global or private ones, such as fd00:1::/64`,
+    );
+  const prefixMin = prefixMinOf(block);
   if (block.prefix >= prefixMin) return block;
   throw new Error(
-    `invalid block of addresses ${quoteValue(value)}: it is most of the internet, and dns11 is no public server: ` +
+    `invalid block of addresses ${quoteValue(value)}: it is much of the internet, and dns11 is no public server: ` +
       `use a prefix of ${prefixMin} bits or more`,
   );
 }

@@ -10,7 +10,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Fault, codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
+import { type Fault, codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { blockText } from "../../base/model/address-block.ts";
@@ -29,6 +29,7 @@ import { type EngineHost, openHostNetwork } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { type NamespaceSockets, bindPair, closeSockets } from "../namespace/sockets.ts";
 import { linksWith } from "./address-links.ts";
+import { anotherInstance, portTaken, unfitBackend } from "./lan-fault.ts";
 import { type LanAddress, type LanDrop, LanTable } from "./lan-table.ts";
 import { portHolder } from "./port-holder.ts";
 import type { OpenSubnetEndpoint, SubnetEndpoint, SubnetEndpointParts } from "./subnet-endpoint.ts";
@@ -47,6 +48,8 @@ export interface LanParts {
   readonly viewOf: (entry: ListenEntry) => View;
   /** What is missing for an entry's view; undefined if nothing is. */
   readonly problemOf: (entry: ListenEntry) => string | undefined;
+  /** Why an entry is quarantined: dns11 crashed because of its queries. Undefined if it is not. */
+  readonly quarantineOf: (entry: ListenEntry) => string | undefined;
   /** A container that publishes port 53 at an address of the host. */
   readonly publisherAt: (address: string) => string | undefined;
   readonly keep: Keep | undefined;
@@ -202,11 +205,19 @@ export class Lan {
     const { netns, table } = (this.#opened ??= this.#open());
     const found = new Map(this.#entries.map((entry) => [entry.name, this.#find(entry, netns)]));
     const kept = new Map([...this.#serving].filter(([name, each]) => isAsBefore(each, this.#entries, found.get(name))));
-    const added = this.#entries.filter(({ name }) => !kept.has(name) && (found.get(name)?.length ?? 0) > 0);
-    if (!isFirst && added.length === 0 && kept.size === this.#serving.size) return;
     const bound = new Map<string, readonly NamespaceSockets[]>();
+    for (const { name, addresses } of this.#entries) {
+      const at = found.get(name) ?? [];
+      if (kept.has(name) || at.length === 0) continue;
+      try {
+        bound.set(name, this.#bind(netns, at));
+      } catch (error) {
+        this.#noteFailed(name, addresses, error);
+      }
+    }
+    const added = this.#entries.filter(({ name }) => bound.has(name));
+    if (!isFirst && added.length === 0 && kept.size === this.#serving.size) return;
     try {
-      for (const { name } of added) bound.set(name, this.#bind(netns, found.get(name) ?? []));
       const addresses = [
         ...[...kept.values()].flatMap((each) => lanAddresses(each.entry, each.pairs, each.links)),
         ...added.flatMap((entry) => lanAddresses(entry, bound.get(entry.name) ?? [], linksOf(found.get(entry.name)))),
@@ -248,8 +259,14 @@ export class Lan {
   }
 
   /** The addresses of an entry that can serve now; of the others it is noted why not. */
-  #find({ addresses, name }: ListenEntry, netns: NetNamespace): readonly Found[] {
+  #find(entry: ListenEntry, netns: NetNamespace): readonly Found[] {
+    const { addresses, name } = entry;
     const found: Found[] = [];
+    const reason = this.#parts.quarantineOf(entry);
+    if (reason !== undefined) {
+      for (const address of addresses) this.#note(name, { address, state: "failed", code: "QUARANTINED", reason });
+      return found;
+    }
     for (const address of addresses) {
       const links = netns.within(() => linksWith(address, this.#parts.memory));
       const taken = links.length === 0 ? undefined : this.#takenBy(address, netns);
@@ -267,10 +284,7 @@ export class Lan {
       publisher === undefined
         ? netns.within(() => portHolder(address, this.#parts.host()))
         : `the container "${publisher}", which publishes it`;
-    if (holder === undefined) return undefined;
-    return new Fault("LISTEN_PORT_TAKEN", `Port 53 of ${address} is taken: by ${holder}`, {
-      remedy: "Have it listen at other addresses, or remove this one from the setting listen.",
-    });
+    return holder === undefined ? undefined : portTaken(address, holder);
   }
 
   /** Takes over the sockets of the previous process that still have their address, and binds the others. */
@@ -332,10 +346,13 @@ export class Lan {
   /** Nothing serves where the rules are missing. */
   #fail(error: unknown): void {
     if (isInternalError(error)) guard.report(error, "attach");
-    const state = { state: "failed", code: codeOf(error) ?? "LISTEN_FAILED", reason: reasonWithRemedy(error) } as const;
     this.#closeAll();
-    for (const { name, addresses } of this.#entries)
-      for (const address of addresses) this.#note(name, { address, ...state });
+    for (const { name, addresses } of this.#entries) this.#noteFailed(name, addresses, error);
+  }
+
+  #noteFailed(name: string, addresses: readonly string[], error: unknown): void {
+    const state = { state: "failed", code: codeOf(error) ?? "LISTEN_FAILED", reason: reasonWithRemedy(error) } as const;
+    for (const address of addresses) this.#note(name, { address, ...state });
   }
 
   #closeAll(): void {
@@ -424,20 +441,4 @@ function sum(one: Counted | undefined, other: Counted | undefined): Counted {
     refused: { source: of(({ refused }) => refused.source), connections: of(({ refused }) => refused.connections) },
     lost: of(({ lost }) => lost),
   };
-}
-
-function unfitBackend(backend: string): Fault {
-  return new Fault(
-    "LISTEN_NEEDS_NFT",
-    `The setting listen needs rules that end with their process, and the rule backend is ${backend}`,
-    { remedy: "Use Linux 5.12 or later with nf_tables, or remove the setting listen." },
-  );
-}
-
-/** It owns the tables. */
-function anotherInstance(cause: unknown): Fault {
-  return new Fault("LISTEN_ELSEWHERE", "Another dns11 answers at addresses of this host", {
-    cause,
-    remedy: "One instance of a host can have the setting listen: remove it from the other one.",
-  });
 }

@@ -26,8 +26,6 @@ export const NO_SERVICE = "PUBLISH_NO_SERVICE";
 /** Networks whose containers have addresses of the network that the machine itself is on. */
 export const ON_THE_WIRE: ReadonlySet<string> = new Set(["macvlan", "ipvlan"]);
 const ID_CHARS = 12;
-/** All addresses of the host. */
-const UNSPECIFIED: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 type Reached = Pick<PublishedMember, "reach" | "inside" | "v4" | "v6" | "ports">;
 
@@ -96,14 +94,15 @@ function machineAddress(
   { addresses }: PublishContext,
 ): Omit<Reached, "inside"> {
   const own = addresses.filter((text) => !isHostScoped(text));
-  const used = bound.filter(({ address }) => UNSPECIFIED.has(address) || own.includes(address));
+  const used = bound.filter((port) => own.some((each) => isBoundAt(port, each)));
   if (bound.length === 0) throw noPortFault();
   if (own.length === 0) throw noAddressFault();
   if (used.length === 0) throw otherAddressFault(bound, own);
   const isSame = used.every(({ port, hostPort }) => Number.parseInt(port, 10) === hostPort);
   const mapped = ports.flatMap((port) => mappedPort(port, used));
   if (!isSame && mapped.length === 0) throw unnamedPortsFault();
-  const bytes = own.flatMap((text) => addressBytes(text) ?? []);
+  const reached = own.filter((each) => used.some((port) => isBoundAt(port, each)));
+  const bytes = reached.flatMap((text) => addressBytes(text) ?? []);
   return {
     reach: isSame ? "machine" : "ports",
     v4: bytes.filter(({ length }) => length === 4),

@@ -226,9 +226,13 @@ export class Directory {
   /** For whoever is no container, and is answered on the host: the routes of the settings, and the host's servers for all else. */
   upstreamsFromHost(fact: ContainerFact): Upstreams {
     const { layers } = this.#routing(fact, undefined);
+    // It has no namespace on a network: the host reaches a container there, and nobody is inside a node.
+    const finder = this.#upstreamContainers.finderFor({ ...fact, endpoints: [] });
+    const find: FindContainer = (server, domain) =>
+      server.isNode === true ? { reason: "a node is asked for containers and the host only" } : finder(server, domain);
     const routes = routesOf({
       layers,
-      containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack: this.#upstreamContainers.fallsBack },
+      containers: { find, fallsBack: this.#upstreamContainers.fallsBack },
       fallback: this.#host,
       fallbackBy: "the host's current resolv.conf",
       host: this.#host,

@@ -9,6 +9,7 @@ import type { Listener } from "../../container/listener/listener.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import { gatewayIn } from "./host-gateway.ts";
+import type { EngineLan } from "./engine-lan.ts";
 import type { EngineAccess } from "./engine-link.ts";
 
 /** The parts of an EngineSide; the directory is the current one. */
@@ -16,6 +17,7 @@ interface Side {
   readonly directory: Directory;
   readonly links: ContainerLinks;
   readonly listener: Listener;
+  readonly lan: EngineLan;
 }
 
 export function openBuilds(
@@ -32,7 +34,7 @@ export function openBuilds(
       return json && { json, gateway: gatewayIn(json) };
     },
     networkNamed: (name) => side.directory.networkNamed(name),
-    onBridge: (fact) => side.directory.putNetwork(fact),
+    onBridge: (fact) => side.lan.during(() => side.directory.putNetwork(fact)),
     onChange: () => {
       side.listener.refresh();
       side.listener.update(BUILDS_ID);

@@ -64,6 +64,7 @@ export function openHostNames(
       side.directory.setDenied(side.hostNames.denied);
       side.directory.names.hostDomain.setDomain(side.hostNames.domain);
       side.roster.refresh();
+      side.lan.lan.updateViews();
     },
   });
 }

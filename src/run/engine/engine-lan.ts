@@ -45,16 +45,18 @@ const REFUSED: Upstreams = {
 export class EngineLan {
   readonly lan: Lan;
   readonly #side: Side;
+  readonly #policies: ContainerSideParts["querySide"]["policies"];
   #settings: NameSettings;
   /** By the names of entries. */
   #published = new Map<string, PublishedNames>();
 
   constructor(
     side: Side,
-    { settings, platform, querySide, hold, inherit, startAfter, log }: ContainerSideParts,
+    { settings, platform, querySide, quarantines, hold, inherit, startAfter, log }: ContainerSideParts,
     link: EngineAccess,
   ) {
     this.#side = side;
+    this.#policies = querySide.policies;
     this.#settings = settings;
     this.#publish(settings.listen);
     this.lan = new Lan(settings.listen, {
@@ -67,6 +69,7 @@ export class EngineLan {
       },
       viewOf: (entry) => this.#viewOf(entry),
       problemOf: (entry) => this.#problemOf(entry),
+      quarantineOf: (entry) => quarantines.reasonFor(listenId(entry.name)),
       publisherAt: (address) => this.#publisherAt(address),
       keep: hold,
       inherit,
@@ -82,7 +85,7 @@ export class EngineLan {
 
   /** Whoever asks, as containers. */
   get facts(): readonly ContainerFact[] {
-    return this.lan.entries.map((entry) => lanFact(entry));
+    return this.lan.entries.map((entry) => this.#factOf(entry));
   }
 
   /** Undefined for the id of a container. */
@@ -111,6 +114,8 @@ export class EngineLan {
   during(change: () => void): void {
     change();
     this.lan.updateViews();
+    // Whoever asks is on a network, or no longer.
+    if (this.lan.entries.length > 0) this.#policies.containersChanged();
   }
 
   put(fact: ContainerFact): void {
@@ -139,15 +144,19 @@ export class EngineLan {
     for (const fact of this.#side.directory.containers.values()) this.put(fact);
   }
 
+  #factOf(entry: ListenEntry): ContainerFact {
+    const { view } = entry;
+    const network = view.kind === "network" ? this.#side.directory.networkCalled(view.name) : undefined;
+    return network === undefined ? lanFact(entry) : lanFactOn(entry, network);
+  }
+
   #viewOf(entry: ListenEntry): View {
     const { directory } = this.#side;
     const { view, forwards, name } = entry;
-    const network = view.kind === "network" ? directory.networkCalled(view.name) : undefined;
-    const fact = network === undefined ? lanFact(entry) : lanFactOn(entry, network);
+    const fact = this.#factOf(entry);
     const upstreams = forwards ? directory.upstreamsFromHost(fact) : REFUSED;
-    if (view.kind === "network") {
-      return { names: network === undefined ? [] : directory.names.namesFor(fact, undefined), upstreams };
-    }
+    // Without the network, too: names that are dns11's own are not for the host's servers.
+    if (view.kind === "network") return { names: directory.names.namesFor(fact, undefined), upstreams };
     const declared = directory.names.declared.forEverybody();
     const published = this.#published.get(name)?.sources ?? [];
     return { names: [...(declared === undefined ? [] : [declared]), ...published], upstreams };

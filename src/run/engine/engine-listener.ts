@@ -34,7 +34,7 @@ export function openListenerOf(side: Side, parts: ContainerSideParts, { host }: 
     ...platform,
     ...{ host, keep, inherit, startAfter },
     openEndpoint: querySide.openSharedEndpoint,
-    containers: askingContainers(side, platform, host),
+    containers: askingContainers(side, parts, host),
     followLinks: async () => {
       await side.links.start(side.directory.containers.values());
       await side.links.settled();
@@ -66,11 +66,11 @@ function* linksOn({ links, builds }: Side): Generator<number> {
 
 function askingContainers(
   side: Side,
-  { runner }: ContainerSideParts["platform"],
+  { platform: { runner }, quarantines }: ContainerSideParts,
   host: EngineAccess["host"],
 ): AskingContainers {
   return {
-    viewOf: (containerId) => viewOf(side, containerId),
+    viewOf: (containerId) => viewOf(side, containerId, quarantines.reasonFor),
     isLasting: (containerId) => containerId === BUILDS_ID && side.builds.isOn,
     dial: (containerId, server, type) => {
       // A step has no server of its own.
@@ -92,8 +92,15 @@ function askingContainers(
  * Whoever asks gets answers, also a container that dns11 does not serve in its namespace: it has no other resolver here. But for one
  * whose queries crash the process, and one about which nothing is decided yet.
  */
-function viewOf({ directory, roster, builds }: Side, containerId: string): View | undefined {
-  if (containerId === BUILDS_ID) return builds.isOn ? directory.viewOf(builds.fact) : undefined;
+function viewOf(
+  { directory, roster, builds }: Side,
+  containerId: string,
+  quarantineOf: (containerId: string) => string | undefined,
+): View | undefined {
+  if (containerId === BUILDS_ID) {
+    const isAnswered = builds.isOn && quarantineOf(BUILDS_ID) === undefined;
+    return isAnswered ? directory.viewOf(builds.fact) : undefined;
+  }
   const fact = directory.containers.get(containerId);
   const decision = roster.decisionOf(containerId);
   if (fact === undefined || decision === undefined) return undefined;

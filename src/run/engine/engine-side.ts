@@ -22,7 +22,7 @@ import type { SharedNames } from "../../container/names/shared-names.ts";
 import { ClusterDns } from "../../container/kind/cluster-dns.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
+import { BUILDS_ID, type ContainerFact } from "../../container/facts/fact.ts";
 import { Publication } from "../../container/publish/publication.ts";
 import type { Searches } from "../../container/search/searches.ts";
 import { Roster } from "../../container/roster.ts";
@@ -205,6 +205,7 @@ export class EngineSide implements ContainerSide {
 
   refresh(): void {
     this.roster.refresh();
+    this.listener.update(BUILDS_ID);
   }
 
   #updateViews(): void {
@@ -321,7 +322,10 @@ export class EngineSide implements ContainerSide {
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
-      onOthers: () => this.hostNames.updateNames(),
+      onOthers: () => {
+        this.hostNames.updateNames();
+        this.lan.lan.updateViews();
+      },
       onDecided: (id) => this.listener.update(id),
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),

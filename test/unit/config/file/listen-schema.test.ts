@@ -64,13 +64,13 @@ test("the domain of names on the host is that of names for other machines", () =
 });
 
 test("whoever would open it to everybody gets a line that says so", () => {
-  for (const block of ["0.0.0.0/0", "128.0.0.0/1", "10.0.0.0/7"])
+  for (const block of ["0.0.0.0/0", "128.0.0.0/1", "10.0.0.0/7", "8.0.0.0/8", "172.0.0.0/8", "203.0.0.0/15"])
     assert.match(
       mistakes("address: 192.168.1.10", `allow: [${block}]`)[0] ?? "",
       /dns11.yaml:5.*no public server/,
       block,
     );
-  for (const block of ["::/0", "2000::/3"])
+  for (const block of ["::/0", "2000::/3", "2000::/7", "2a00::/7", "fc00::/6", "2001:db8::/31"])
     assert.match(mistakes("address: fd00::1", `allow: ["${block}"]`)[0] ?? "", /dns11.yaml:5.*no public server/, block);
   assert.match(mistakes("address: 192.168.1.10")[0] ?? "", /dns11.yaml:3:3: listen.lan: does not say who may ask/);
   assert.match(mistakes("address: 192.168.1.10", "allow: []")[0] ?? "", /does not say who may ask/);
@@ -78,11 +78,21 @@ test("whoever would open it to everybody gets a line that says so", () => {
   assert.match(mistakes('address: "::"', ALLOW)[0] ?? "", /stands for all of them/);
 });
 
+test("blocks of private networks may be as large as these are, others as a network of one owner", () => {
+  for (const block of ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "203.0.0.0/16"])
+    assert.deepEqual(mistakes("address: 192.168.1.10", `allow: [${block}]`), [], block);
+  for (const block of ["fc00::/7", "2001:db8::/32"])
+    assert.deepEqual(mistakes("address: fd00::1", `allow: ["${block}"]`), [], block);
+});
+
 test("other mistakes name their line and what to use", () => {
   const rows: readonly (readonly [readonly string[], RegExp])[] = [
     [[ALLOW], /has no address/],
     [["address: lan.example", ALLOW], /invalid address "lan.example": use an IP address of this host/],
     [['address: "fe80::1%eth0"', "allow: [fe80::/10]"], /invalid address/],
+    [['address: "fe80::1"', 'allow: ["fd00::/64"]'], /invalid address "fe80::1": it is link-local/],
+    [["address: fd00::1", 'allow: ["fe80::/10"]'], /invalid block of addresses "fe80::\/10": it is link-local/],
+    [["address: fd00::1", 'allow: ["febf::/64"]'], /it is link-local/],
     [["address: 224.0.0.1", ALLOW], /no address of one machine/],
     [["address: 169.254.53.53", ALLOW], /of the setting listener/],
     [["address: [192.168.1.10, 192.168.1.11]", ALLOW], /has 2 IPv4 addresses/],
@@ -103,6 +113,8 @@ test("two entries with one address, a bad name and too many entries are refused"
     message: /listen.a has the address 10.0.0.1, too/,
   });
   assert.throws(() => read(`listen:\n${entry('"-a"', "10.0.0.1")}`), { message: /invalid name/ });
+  assert.throws(() => read(`listen:\n${entry("x".repeat(58), "10.0.0.1")}`), { message: /use at most 57/ });
+  assert.equal(read(`listen:\n${entry("x".repeat(57), "10.0.0.1")}`).values.listen?.length, 1);
   const many = Array.from({ length: 9 }, (_, index) => entry(`e${index}`, `10.0.0.${index + 1}`)).join("");
   assert.throws(() => read(`listen:\n${many}`), { message: /has 9 entries: use at most 8/ });
 });

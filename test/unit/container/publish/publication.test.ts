@@ -117,6 +117,26 @@ test("a published port: the machine's address, with the number of the port there
   });
 });
 
+test("an address of the machine is that of a container only if a port is bound there", () => {
+  const bound = (name: string, ...addresses: readonly string[]): ContainerFact => {
+    const ports = addresses.map((address) => ({ port: "80/tcp", address, hostPort: 80 }));
+    return aMember(name, { service: name, ports: { ...onHost(), bound: ports }, on: { one: "172.18.0.2" } });
+  };
+  const facts = [
+    bound("four", "0.0.0.0"),
+    bound("six", "::"),
+    bound("both", "0.0.0.0", "::"),
+    bound("own", "fd00:0::7"),
+    bound("other", "fd00::8"),
+  ] as const;
+  const world = new World({ addresses: [ADDRESS, "fd00::7"] }, ...facts);
+  const addresses = facts.map((fact) => {
+    const published = world.publication.of(fact.id);
+    return published !== undefined && "addresses" in published ? published.addresses : undefined;
+  });
+  assert.deepEqual(addresses, [[ADDRESS], ["fd00::7"], [ADDRESS, "fd00::7"], ["fd00::7"], undefined]);
+});
+
 test("its own address on macvlan, routed and swarm networks; the last only for containers of that network", () => {
   const wire = aMember("wire", {
     service: "wire",

@@ -193,3 +193,18 @@ test("a container changes other views if it is named, and its name, start, addre
   assert.equal(directory.putContainer(DNS), true);
   assert.equal(directory.removeContainer(DNS.id), true);
 });
+
+test("for whoever asks at an address of the host, the host asks containers, also those of its own network, and no node", () => {
+  const directory = world([DNS, container("k", ["a"])], {
+    dns: ["/x/container:dns", "/y/container:dns@a", "/z/node:k"],
+  });
+  const asker = container("listen:lan", ["a"], { nameservers: { kind: "host", isNdotsSet: false } });
+  const { routes } = directory.upstreamsFromHost(asker);
+  const servers = routes.flatMap((route) => route.servers);
+  assert.ok(servers.length > 0);
+  assert.deepEqual(
+    servers.filter(({ from }) => from !== "host"),
+    [],
+  );
+  assert.match(routes.flatMap(({ missing = [] }) => missing.map(({ reason }) => reason)).join(), /a node is asked for/);
+});

@@ -1,0 +1,120 @@
+/**
+ * Addresses of the host at which others may ask, in a namespace of their own: what keeps one entry from answering leaves the others
+ * alone, and what an entry sees follows its network and the containers that are servers.
+ */
+import assert from "node:assert/strict";
+import { openSync } from "node:fs";
+import { test } from "node:test";
+
+import { createLog } from "../../src/base/log/log.ts";
+import { RateLimitedLog } from "../../src/base/log/rate-limited-log.ts";
+import { readAddressBlock } from "../../src/base/model/address-block.ts";
+import { type ListenEntry, type ListenView, listenId } from "../../src/base/model/listen-policy.ts";
+import { mergeSettings } from "../../src/config/merge-settings.ts";
+import { Lan, type LanParts } from "../../src/container/lan/lan.ts";
+import { closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
+import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
+import { DNS_LABEL } from "../../src/container/registry/label-routes.ts";
+import { closeQuietly } from "../../src/kernel/libc.ts";
+import { previewPlatform } from "../../src/run/platform.ts";
+import { composeQuerySide } from "../../src/run/query-side.ts";
+import { startEngineSide } from "../support/program/engine-side.ts";
+import { Netns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
+import { aContainer, aNetworkFact } from "../support/scripted/builders.ts";
+
+const NO_VIEW = { names: [], upstreams: { routes: [], isNdotsSet: false } };
+const ON_NETWORK: ListenView = { kind: "network", name: "shop" };
+
+function anEntry(name: string, address: string, more: Partial<ListenEntry> = {}): ListenEntry {
+  const block = readAddressBlock(address) ?? assert.fail();
+  return { name, addresses: [address], allow: [block], view: { kind: "published" }, forwards: false, ...more };
+}
+
+type Rig = AsyncDisposable & { readonly lan: Lan; readonly stateOf: (name: string) => string };
+
+async function listening(
+  entries: readonly ListenEntry[],
+  quarantineOf: LanParts["quarantineOf"] = () => undefined,
+): Promise<Rig> {
+  await warmThreadPool();
+  const netns = await Netns.create();
+  for (const { addresses } of entries)
+    for (const address of addresses)
+      await netns.enter("ip", ["address", "add", address, "dev", "lo", ...(address.includes(":") ? ["nodad"] : [])]);
+  const run = { host: undefined, stateDir: "", enginePid: undefined, isReplacing: false, config: undefined };
+  const repeats = new RateLimitedLog(createLog("warn"));
+  const own = openEngineHost(process.pid);
+  const host = { ...own, network: openSync(netns.netnsPath, "r") };
+  const platform = previewPlatform();
+  const lan = new Lan(entries, {
+    ...platform,
+    host: () => host,
+    openEndpoint: composeQuerySide({ ...mergeSettings([]), ...run, folders: [] }, repeats).openSubnetEndpoint,
+    dial: () => assert.fail("nothing is forwarded"),
+    viewOf: () => NO_VIEW,
+    problemOf: () => undefined,
+    quarantineOf,
+    publisherAt: () => undefined,
+    keep: undefined,
+    inherit: () => undefined,
+    startAfter: Promise.resolve(),
+    onEvent: () => undefined,
+  });
+  await waitFor("each address to be tried", () => (lan.isSettled ? true : undefined));
+  const stateOf = (name: string): string => {
+    const report = lan.entryReports.find((each) => each.name === name);
+    return report?.addresses.map(({ state, reason }) => [state, reason].filter(Boolean).join(": ")).join("; ") ?? "";
+  };
+  const dispose = async (): Promise<void> => {
+    await lan.stop();
+    repeats.close();
+    platform.runner.close();
+    closeQuietly(host.network);
+    closeEngineHost(own);
+    await netns[Symbol.asyncDispose]();
+  };
+  return { lan, stateOf, [Symbol.asyncDispose]: dispose };
+}
+
+test("an address that cannot be bound fails alone", async () => {
+  // A link-local address cannot be bound without its link, and no settings file has one.
+  await using rig = await listening([anEntry("a", "fe80::1"), anEntry("b", "192.0.2.1")]);
+  assert.match(rig.stateOf("a"), /^failed: /);
+  assert.equal(rig.stateOf("b"), "serving");
+});
+
+test("an entry whose queries crash dns11 does not answer until its quarantine ends", async () => {
+  let reason: string | undefined = "dns11 crashed repeatedly";
+  const entries = [anEntry("a", "192.0.2.1"), anEntry("b", "192.0.2.2")];
+  await using rig = await listening(entries, ({ name }) => (name === "a" ? reason : undefined));
+  assert.equal(rig.stateOf("a"), "failed: dns11 crashed repeatedly");
+  assert.equal(rig.stateOf("b"), "serving");
+  reason = undefined;
+  rig.lan.configure(entries);
+  await waitFor("the entry to answer", () => (rig.stateOf("a") === "serving" ? true : undefined));
+});
+
+test("what an entry sees follows its network, and containers that are servers", async () => {
+  await warmThreadPool();
+  const { way, settings, close } = startEngineSide();
+  await way.reconciler.stop();
+  // It touches nothing of this machine any more.
+  await way.lan.lan.stop();
+  let updates = 0;
+  way.lan.lan.updateViews = () => updates++;
+  way.lan.configure({ ...settings, listen: [anEntry("a", "192.0.2.1", { view: ON_NETWORK })] });
+  const networks = (): unknown => way.lan.facts.flatMap(({ endpoints }) => endpoints.map((each) => each.networkName));
+  assert.deepEqual(networks(), []);
+  assert.notDeepEqual(way.lan.viewOf(listenId("a"))?.names, [], "names of dns11's own are not forwarded");
+  const network = aNetworkFact({ name: "shop" });
+  way.lan.during(() => way.directory.putNetwork(network));
+  assert.deepEqual(networks(), ["shop"]);
+  way.roster.put(aContainer({ id: "1".repeat(64), name: "asker", labels: { [DNS_LABEL]: "container:server" } }));
+  const before = updates;
+  way.roster.put(aContainer({ id: "2".repeat(64), name: "server" }));
+  assert.equal(updates, before + 1);
+  way.lan.during(() => way.directory.removeNetwork(network.id));
+  assert.deepEqual(networks(), []);
+  close();
+});
