@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { KEEPER_LIMITS } from "./limits.ts";
-import { Channel, channelPair, listenAt } from "../kernel/channel.ts";
+import { Channel, channelPair, listenAt, waitReadable } from "../kernel/channel.ts";
 import { POOL_VARIABLE, closeInPool } from "../kernel/in-pool.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { procText } from "../kernel/proc-text.ts";
@@ -45,6 +45,8 @@ export class KeeperLink {
   readonly #held = new Map<number, ServedNamespace>();
   /** Keys that the keeper has not been sent yet. */
   readonly #pending = new Set<number>();
+  /** What the keeper is to be told after all of these. */
+  #pendingStep: "taken" | "yield" | "end" | undefined;
   /** Keys of which the keeper has the gate. */
   readonly #gated = new Set<number>();
   #keys = 0;
@@ -115,8 +117,7 @@ export class KeeperLink {
 
   /** We serve now with what the keeper held, and it holds everything that we serve with. */
   confirmTakeover(): void {
-    this.flush();
-    this.#send({ is: "taken" });
+    this.#tellLast("taken");
   }
 
   hold(namespace: ServedNamespace): Hold {
@@ -139,8 +140,7 @@ export class KeeperLink {
 
   /** We are paused. */
   yield(): void {
-    this.flush();
-    this.#send({ is: "yield" });
+    this.#tellLast("yield");
   }
 
   /** After a takeover the descriptors belong to the new process, and so does the keeper. */
@@ -155,9 +155,15 @@ export class KeeperLink {
    */
   end(): void {
     if (this.#isEnded) return;
-    this.flush();
     const isRefusing = [...this.#held.values()].some(({ alone }) => alone !== "hand-back");
-    if (!isRefusing) this.#send({ is: "end" });
+    if (!isRefusing) this.#pendingStep = "end";
+    const untilMs = performance.now() + KEEPER_LIMITS.tellMs;
+    // Otherwise it would go on with what is released, or what it is to refuse would go back to Docker's resolver.
+    while (!this.flush() && performance.now() < untilMs) {
+      waitReadable([], 1);
+      this.#receiveAll();
+    }
+    if (this.#isEnded) return;
     this.detach();
     if (this.#isListening && !isRefusing) rmSync(this.#parts.socketPath, { force: true });
   }
@@ -238,6 +244,8 @@ export class KeeperLink {
         return;
       }
       case "back":
+        // It is of no use any more, and would count as the answer to the next request.
+        if (this.#pendingStep === "yield") this.#pendingStep = undefined;
         return this.#parts.onHandoverCancelled();
       case "gone":
         // This comes before anything else: the socket path belongs to the new process now.
@@ -261,17 +269,27 @@ export class KeeperLink {
     }, KEEPER_LIMITS.batchMs).unref();
   }
 
-  /** Sends pending changes, as far as the channel takes them. */
-  flush(): void {
-    if (this.#channel === undefined) return;
+  /** A keeper that is started later knows nothing of a takeover. */
+  #tellLast(step: "taken" | "yield"): void {
+    if (this.#channel !== undefined) this.#pendingStep = step;
+    this.flush();
+  }
+
+  /** Sends what is pending, as far as the channel takes it. Returns whether nothing is left for a keeper that is there. */
+  flush(): boolean {
+    if (this.#channel === undefined) return true;
     for (const key of this.#pending) {
       const namespace = this.#held.get(key);
       if (!(namespace === undefined ? this.#send({ is: "release", key }) : this.#sendHold(key, namespace))) {
         this.#flushSoon();
-        return;
+        return false;
       }
       this.#pending.delete(key);
     }
+    if (this.#pendingStep === undefined) return true;
+    if (this.#send({ is: this.#pendingStep })) this.#pendingStep = undefined;
+    else this.#flushSoon();
+    return this.#pendingStep === undefined;
   }
 
   /** The first time with a gate, whose copy on its way to the keeper is the only one from then on. */
@@ -306,6 +324,7 @@ export class KeeperLink {
     this.#child = undefined;
     this.#pid = null;
     this.#pending.clear();
+    this.#pendingStep = undefined;
     clearInterval(this.#beatTimer);
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#startTimer);
