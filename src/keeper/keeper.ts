@@ -57,6 +57,8 @@ export class Keeper {
   #main: PeerProcess;
   #held = new Map<number, HeldNamespace>();
   #successor: Successor | undefined;
+  /** The last key of those that were adopted: a main process counts up from 1, as the next one does. */
+  #adopted = 0;
   #hasBeaten = false;
   #isDone = false;
   /** No process serves any more, and what is held is refused. */
@@ -318,7 +320,7 @@ export class Keeper {
     for (const [key, namespace] of held) {
       held.delete(key);
       const [old] = [...this.#held].find(([, { id }]) => id === namespace.id) ?? [];
-      this.#hold(this.#held, old ?? -key, namespace);
+      this.#hold(this.#held, old ?? --this.#adopted, namespace);
     }
   }
 

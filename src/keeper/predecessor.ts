@@ -70,13 +70,20 @@ export class Predecessor {
   /** Has it pause, and returns what it served with, by namespace. The caller owns the descriptors. */
   async take(): Promise<Map<string, HeldNamespace>> {
     const taken = new Map<string, HeldNamespace>();
+    let count = 0;
     const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
     try {
       send(this.channel, { is: "take" });
       for (;;) {
         const message = await nextMessage(this.channel, deadlineMs);
-        if (message?.is === "held") taken.set(message.namespace.id, message.namespace);
-        else if (message?.is === "all" && message.count === taken.size) return taken;
+        if (message?.is === "held") {
+          count++;
+          const { id } = message.namespace;
+          // One that is attached again may be held twice for a moment; the later one counts.
+          const before = taken.get(id);
+          if (before !== undefined) closeDescriptors(before);
+          taken.set(id, message.namespace);
+        } else if (message?.is === "all" && message.count === count) return taken;
         else throw notHandedOver(message?.is === "refused" ? message.reason : "its descriptors arrived incomplete");
       }
     } catch (error) {
