@@ -11,14 +11,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { KEEPER_LIMITS } from "./limits.ts";
-import { Channel, channelPair, listenAt, waitReadable } from "../kernel/channel.ts";
+import { Channel, channelPair, connectAt, listenAt, waitReadable } from "../kernel/channel.ts";
 import { POOL_VARIABLE, closeInPool } from "../kernel/in-pool.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { procText } from "../kernel/proc-text.ts";
 import { backoffMs } from "../base/lib/backoff.ts";
-import { reasonOf } from "../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { Hold, ServedNamespace } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
+import { ABSENT } from "./predecessor.ts";
 import { whyNotTaker } from "./taker.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
@@ -82,6 +83,7 @@ export class KeeperLink {
     try {
       // A folder of its own, so that whoever can open the control socket cannot name it.
       mkdirSync(dirname(this.#parts.socketPath), { recursive: true, mode: 0o700 });
+      if (!this.#isListening) checkUnanswered(this.#parts.socketPath);
       rmSync(this.#parts.socketPath, { force: true });
       listener = listenAt(this.#parts.socketPath);
       this.#isListening = true;
@@ -336,6 +338,19 @@ export class KeeperLink {
     this.#parts.onEvent({ reason, waitMs }, "keeper is gone, restarting it");
     this.#startTimer = setTimeout(() => this.start(), waitMs).unref();
   }
+}
+
+/** The socket of a keeper that refuses alone is the only way to it. Throws if something listens there. */
+function checkUnanswered(socketPath: string): void {
+  try {
+    connectAt(socketPath).close();
+  } catch (error) {
+    if (ABSENT.has(codeOf(error))) return;
+    throw error;
+  }
+  throw new Fault("KEEPER_ANSWERS", `Another keeper answers at "${socketPath}"`, {
+    remedy: "It may refuse the queries of containers with an enforced policy. Restart dns11, which takes over from it.",
+  });
 }
 
 /** Whether the process is a keeper: one that was adopted told its PID itself, which may belong to another PID namespace. */

@@ -7,14 +7,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, connectAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { Fault, codeOf } from "../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { closeDescriptors } from "./held-descriptors.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
 const POLL_MS = 1;
+const RETRY_MS = 100;
 /** There was no keeper, or there is none any more. */
-const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
+export const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
 
 export class Predecessor {
   readonly channel: Channel;
@@ -52,6 +53,22 @@ export class Predecessor {
     } catch (error) {
       channel.close();
       throw error;
+    }
+  }
+
+  /**
+   * The same where a keeper is expected only if it refuses queries alone. One that is about to end may close the connection, so this
+   * tries again. Throws if something is there and says nothing: it may refuse queries, and must not lose its socket.
+   */
+  static async findAlone(socketPath: string): Promise<Predecessor | undefined> {
+    const deadlineMs = performance.now() + KEEPER_LIMITS.yieldMs;
+    for (;;) {
+      try {
+        return await Predecessor.find(socketPath);
+      } catch (error) {
+        if (codeOf(error) === "NOT_HANDED_OVER" && performance.now() < deadlineMs) await sleep(RETRY_MS);
+        else throw unreachable(socketPath, error);
+      }
     }
   }
 
@@ -111,6 +128,13 @@ async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKe
     } else if (performance.now() > deadlineMs) throw notHandedOver("it does not respond");
     else await sleep(POLL_MS);
   }
+}
+
+function unreachable(socketPath: string, error: unknown): Fault {
+  return new Fault("KEEPER_UNREACHABLE", `The keeper at "${socketPath}" cannot be asked: ${reasonOf(error)}`, {
+    remedy:
+      "It may refuse the queries of containers with an enforced policy. Retry; if it stays so, end the process keeper-main.js with this path.",
+  });
 }
 
 function notHandedOver(reason: string): Fault {
