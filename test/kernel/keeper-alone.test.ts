@@ -36,8 +36,8 @@ test("what cannot be passed on ends the takeover, and not the keeper", async () 
   const taking = spawn(process.execPath, [TAKING, keeper.socketPath], { stdio: "ignore" });
   await once(taking, "exit");
   const found = await keeper.find();
-  assert.equal(found.refusing, 1);
   found.channel.close();
+  assert.equal(found.refusing, 1);
   assert.match(keeper.events.join("\n"), /keeper failed, going on.*too large.*\n.*takeover failed/);
 });
 

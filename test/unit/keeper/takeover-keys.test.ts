@@ -34,6 +34,6 @@ test("what two processes had begun to serve under one key is refused when both h
     predecessor.channel.close();
   }
   const found = await keeper.find();
-  assert.equal(found.refusing, 3);
   found.channel.close();
+  assert.equal(found.refusing, 3);
 });

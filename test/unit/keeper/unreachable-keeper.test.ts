@@ -11,6 +11,8 @@ import { closeQuietly } from "../../../src/kernel/libc.ts";
 import { type Channel, connectAt, listenAt } from "../../../src/kernel/channel.ts";
 import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
 import { Predecessor } from "../../../src/keeper/predecessor.ts";
+import type { RunSettings } from "../../../src/config/settings.ts";
+import { RunKeeper } from "../../../src/run/run-keeper.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
 /** A listener with as many connections as may wait: one more is an error at once. */
@@ -34,6 +36,8 @@ function stuckListener(): { readonly socketPath: string; readonly [Symbol.dispos
 test("a keeper that cannot be asked counts as one", async () => {
   using stuck = stuckListener();
   await assert.rejects(Predecessor.findAlone(stuck.socketPath), { code: "KEEPER_UNREACHABLE" });
+  const run = new RunKeeper({ keeper: "off" } as RunSettings, {} as never, "", {} as never);
+  await assert.rejects(run.findPredecessor(dirname(dirname(stuck.socketPath)), false), { code: "KEEPER_UNREACHABLE" });
 });
 
 test("a link starts no keeper where another one listens, and leaves it its socket", async () => {
