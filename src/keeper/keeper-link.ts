@@ -11,14 +11,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { KEEPER_LIMITS } from "./limits.ts";
-import { Channel, channelPair, listenAt } from "../kernel/channel.ts";
+import { Channel, channelPair, connectAt, listenAt, waitReadable } from "../kernel/channel.ts";
 import { POOL_VARIABLE, closeInPool } from "../kernel/in-pool.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { procText } from "../kernel/proc-text.ts";
 import { backoffMs } from "../base/lib/backoff.ts";
-import { reasonOf } from "../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { Hold, ServedNamespace } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
+import { ABSENT } from "./predecessor.ts";
 import { whyNotTaker } from "./taker.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
@@ -45,6 +46,8 @@ export class KeeperLink {
   readonly #held = new Map<number, ServedNamespace>();
   /** Keys that the keeper has not been sent yet. */
   readonly #pending = new Set<number>();
+  /** What the keeper is to be told after all of these. */
+  #pendingStep: "taken" | "yield" | "end" | undefined;
   /** Keys of which the keeper has the gate. */
   readonly #gated = new Set<number>();
   #keys = 0;
@@ -80,6 +83,7 @@ export class KeeperLink {
     try {
       // A folder of its own, so that whoever can open the control socket cannot name it.
       mkdirSync(dirname(this.#parts.socketPath), { recursive: true, mode: 0o700 });
+      if (!this.#isListening) checkUnanswered(this.#parts.socketPath);
       rmSync(this.#parts.socketPath, { force: true });
       listener = listenAt(this.#parts.socketPath);
       this.#isListening = true;
@@ -115,8 +119,7 @@ export class KeeperLink {
 
   /** We serve now with what the keeper held, and it holds everything that we serve with. */
   confirmTakeover(): void {
-    this.flush();
-    this.#send({ is: "taken" });
+    this.#tellLast("taken");
   }
 
   hold(namespace: ServedNamespace): Hold {
@@ -139,8 +142,7 @@ export class KeeperLink {
 
   /** We are paused. */
   yield(): void {
-    this.flush();
-    this.#send({ is: "yield" });
+    this.#tellLast("yield");
   }
 
   /** After a takeover the descriptors belong to the new process, and so does the keeper. */
@@ -155,9 +157,15 @@ export class KeeperLink {
    */
   end(): void {
     if (this.#isEnded) return;
-    this.flush();
     const isRefusing = [...this.#held.values()].some(({ alone }) => alone !== "hand-back");
-    if (!isRefusing) this.#send({ is: "end" });
+    if (!isRefusing) this.#pendingStep = "end";
+    const untilMs = performance.now() + KEEPER_LIMITS.tellMs;
+    // Otherwise it would go on with what is released, or what it is to refuse would go back to Docker's resolver.
+    while (!this.flush() && performance.now() < untilMs) {
+      waitReadable([], 1);
+      this.#receiveAll();
+    }
+    if (this.#isEnded) return;
     this.detach();
     if (this.#isListening && !isRefusing) rmSync(this.#parts.socketPath, { force: true });
   }
@@ -238,6 +246,8 @@ export class KeeperLink {
         return;
       }
       case "back":
+        // It is of no use any more, and would count as the answer to the next request.
+        if (this.#pendingStep === "yield") this.#pendingStep = undefined;
         return this.#parts.onHandoverCancelled();
       case "gone":
         // This comes before anything else: the socket path belongs to the new process now.
@@ -261,17 +271,27 @@ export class KeeperLink {
     }, KEEPER_LIMITS.batchMs).unref();
   }
 
-  /** Sends pending changes, as far as the channel takes them. */
-  flush(): void {
-    if (this.#channel === undefined) return;
+  /** A keeper that is started later knows nothing of a takeover. */
+  #tellLast(step: "taken" | "yield"): void {
+    if (this.#channel !== undefined) this.#pendingStep = step;
+    this.flush();
+  }
+
+  /** Sends what is pending, as far as the channel takes it. Returns whether nothing is left for a keeper that is there. */
+  flush(): boolean {
+    if (this.#channel === undefined) return true;
     for (const key of this.#pending) {
       const namespace = this.#held.get(key);
       if (!(namespace === undefined ? this.#send({ is: "release", key }) : this.#sendHold(key, namespace))) {
         this.#flushSoon();
-        return;
+        return false;
       }
       this.#pending.delete(key);
     }
+    if (this.#pendingStep === undefined) return true;
+    if (this.#send({ is: this.#pendingStep })) this.#pendingStep = undefined;
+    else this.#flushSoon();
+    return this.#pendingStep === undefined;
   }
 
   /** The first time with a gate, whose copy on its way to the keeper is the only one from then on. */
@@ -306,6 +326,7 @@ export class KeeperLink {
     this.#child = undefined;
     this.#pid = null;
     this.#pending.clear();
+    this.#pendingStep = undefined;
     clearInterval(this.#beatTimer);
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#startTimer);
@@ -317,6 +338,19 @@ export class KeeperLink {
     this.#parts.onEvent({ reason, waitMs }, "keeper is gone, restarting it");
     this.#startTimer = setTimeout(() => this.start(), waitMs).unref();
   }
+}
+
+/** The socket of a keeper that refuses alone is the only way to it. Throws if something listens there. */
+function checkUnanswered(socketPath: string): void {
+  try {
+    connectAt(socketPath).close();
+  } catch (error) {
+    if (ABSENT.has(codeOf(error))) return;
+    throw error;
+  }
+  throw new Fault("KEEPER_ANSWERS", `Another keeper answers at "${socketPath}"`, {
+    remedy: "It may refuse the queries of containers with an enforced policy. Restart dns11, which takes over from it.",
+  });
 }
 
 /** Whether the process is a keeper: one that was adopted told its PID itself, which may belong to another PID namespace. */

@@ -18,10 +18,11 @@
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 
 import { KEEPER_LIMITS } from "./limits.ts";
-import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
+import { type Channel, acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
+import { reasonOf } from "../base/lib/fault.ts";
 import { HandBack } from "./hand-back.ts";
 import { DeferredClose, closeDescriptors } from "./held-descriptors.ts";
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
@@ -56,11 +57,15 @@ export class Keeper {
   #main: PeerProcess;
   #held = new Map<number, HeldNamespace>();
   #successor: Successor | undefined;
+  /** The last key of those that were adopted: a main process counts up from 1, as the next one does. */
+  #adopted = 0;
   #hasBeaten = false;
   #isDone = false;
   /** No process serves any more, and what is held is refused. */
   #isAlone = false;
   readonly #handedBack: Promise<void>[] = [];
+  /** Logged once, though it may come back with every round. */
+  #lastFailure = "";
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -71,21 +76,47 @@ export class Keeper {
   /** Runs until there is nothing left to watch, and everything is handed back. */
   async run(): Promise<void> {
     while (!this.#isDone) {
-      const { listener } = this.#parts;
-      const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.peer.fd])];
-      this.#refusals.setNamespaces(this.#refused());
-      const ready = waitReadable([...watched, ...this.#refusals.descriptors], KEEPER_LIMITS.pollMs);
-      this.#refusals.answer(ready.slice(watched.length));
-      if (!this.#isAlone) this.#handleMain();
-      if (ready[1] === true) this.#accept();
-      if (this.#successor !== undefined) this.#handleSuccessor(this.#successor);
-      this.#checkTimeouts(performance.now());
+      try {
+        this.#handleRound();
+      } catch (error) {
+        this.#handleFailure(error);
+        // It may fail again at once.
+        await sleep(KEEPER_LIMITS.pollMs);
+      }
       // Lets what the pool has done come to its end.
       await nextRound();
     }
     // The next process need not wait for locks.
     closeQuietly(this.#parts.listener);
     await Promise.all(this.#handedBack);
+  }
+
+  #handleRound(): void {
+    const { listener } = this.#parts;
+    const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.peer.fd])];
+    this.#refusals.setNamespaces(this.#refused());
+    const ready = waitReadable([...watched, ...this.#refusals.descriptors], KEEPER_LIMITS.pollMs);
+    this.#refusals.answer(ready.slice(watched.length));
+    if (!this.#isAlone) this.#handleMain();
+    if (ready[1] === true) this.#accept();
+    if (this.#successor !== undefined) this.#handleSuccessor(this.#successor);
+    this.#checkTimeouts(performance.now());
+  }
+
+  /**
+   * Without a successor, a main process starts another keeper. Nobody does so for a keeper that is alone, and Docker's resolver
+   * would answer.
+   */
+  #handleFailure(error: unknown): void {
+    const successor = this.#successor;
+    if (successor === undefined && !this.#isAlone) throw error;
+    const reason = reasonOf(error);
+    if (reason !== this.#lastFailure) this.#parts.onEvent({ reason }, "keeper failed, going on");
+    this.#lastFailure = reason;
+    if (successor === undefined) return;
+    // It may be using what it was given.
+    if (successor.stage === "given") successor.peer.kill();
+    this.#dropSuccessor(successor, reason);
   }
 
   #greet(peer: PeerProcess): void {
@@ -158,6 +189,15 @@ export class Keeper {
   #accept(): void {
     const channel = acceptAt(this.#parts.listener);
     if (channel === undefined) return;
+    try {
+      this.#admit(channel);
+    } catch (error) {
+      this.#parts.onEvent({ reason: reasonOf(error) }, "takeover refused");
+      channel.close();
+    }
+  }
+
+  #admit(channel: Channel): void {
     const { pid, uid } = peerOf(channel.fd);
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
     // The main process would decide.
@@ -280,7 +320,7 @@ export class Keeper {
     for (const [key, namespace] of held) {
       held.delete(key);
       const [old] = [...this.#held].find(([, { id }]) => id === namespace.id) ?? [];
-      this.#hold(this.#held, old ?? -key, namespace);
+      this.#hold(this.#held, old ?? --this.#adopted, namespace);
     }
   }
 

@@ -7,14 +7,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, connectAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { Fault, codeOf } from "../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { closeDescriptors } from "./held-descriptors.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
 const POLL_MS = 1;
+const RETRY_MS = 100;
 /** There was no keeper, or there is none any more. */
-const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
+export const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
 
 export class Predecessor {
   readonly channel: Channel;
@@ -56,6 +57,22 @@ export class Predecessor {
   }
 
   /**
+   * The same where a keeper is expected only if it refuses queries alone. One that is about to end may close the connection, so this
+   * tries again. Throws if something is there and says nothing: it may refuse queries, and must not lose its socket.
+   */
+  static async findAlone(socketPath: string): Promise<Predecessor | undefined> {
+    const deadlineMs = performance.now() + KEEPER_LIMITS.yieldMs;
+    for (;;) {
+      try {
+        return await Predecessor.find(socketPath);
+      } catch (error) {
+        if (codeOf(error) === "NOT_HANDED_OVER" && performance.now() < deadlineMs) await sleep(RETRY_MS);
+        else throw unreachable(socketPath, error);
+      }
+    }
+  }
+
+  /**
    * Has a keeper that refuses alone hand back what it holds, and exit; or only exit, if everything was taken from it. Resolves when
    * it has heard that.
    */
@@ -70,13 +87,20 @@ export class Predecessor {
   /** Has it pause, and returns what it served with, by namespace. The caller owns the descriptors. */
   async take(): Promise<Map<string, HeldNamespace>> {
     const taken = new Map<string, HeldNamespace>();
+    let count = 0;
     const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
     try {
       send(this.channel, { is: "take" });
       for (;;) {
         const message = await nextMessage(this.channel, deadlineMs);
-        if (message?.is === "held") taken.set(message.namespace.id, message.namespace);
-        else if (message?.is === "all" && message.count === taken.size) return taken;
+        if (message?.is === "held") {
+          count++;
+          const { id } = message.namespace;
+          // One that is attached again may be held twice for a moment; the later one counts.
+          const before = taken.get(id);
+          if (before !== undefined) closeDescriptors(before);
+          taken.set(id, message.namespace);
+        } else if (message?.is === "all" && message.count === count) return taken;
         else throw notHandedOver(message?.is === "refused" ? message.reason : "its descriptors arrived incomplete");
       }
     } catch (error) {
@@ -104,6 +128,13 @@ async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKe
     } else if (performance.now() > deadlineMs) throw notHandedOver("it does not respond");
     else await sleep(POLL_MS);
   }
+}
+
+function unreachable(socketPath: string, error: unknown): Fault {
+  return new Fault("KEEPER_UNREACHABLE", `The keeper at "${socketPath}" cannot be asked: ${reasonOf(error)}`, {
+    remedy:
+      "It may refuse the queries of containers with an enforced policy. Retry; if it stays so, end the process keeper-main.js with this path.",
+  });
 }
 
 function notHandedOver(reason: string): Fault {

@@ -20,9 +20,17 @@ export function whyNotTaker(pid: number, { mayShareGroup = false } = {}): string
   if (processes !== namespaceOf("self", "pid")) return "it is in another PID namespace";
   const allowed = [namespaceOf("self", "mnt"), namespaceOf(FIRST_PROCESS, "mnt")];
   if (allowed.includes(mounts)) return undefined;
-  const group = procText(`/proc/${pid}/cgroup`);
-  const isSameGroup = mayShareGroup && group !== undefined && group === procText("/proc/self/cgroup");
-  return isSameGroup ? undefined : "it is in another mount namespace";
+  return mayShareGroup && isInOurGroup(pid) ? undefined : "it is in another mount namespace";
+}
+
+function isInOurGroup(pid: number): boolean {
+  try {
+    const group = procText(`/proc/${pid}/cgroup`);
+    return group !== undefined && group === procText("/proc/self/cgroup");
+  } catch {
+    // It has ended meanwhile.
+    return false;
+  }
 }
 
 /** undefined where it cannot be read. */

@@ -56,6 +56,8 @@ const EINTR = 4;
 const EAGAIN = 11;
 const ECONNRESET = 104;
 const EPIPE = 32;
+const ETOOMANYREFS = 109;
+const UNSENT: ReadonlySet<number> = new Set([EAGAIN, EPIPE, ECONNRESET, ETOOMANYREFS]);
 const BACKLOG = 4;
 const POLLIN = 1;
 const POLL_BYTES = 8;
@@ -98,7 +100,10 @@ export class Channel {
     return this.#fd;
   }
 
-  /** Returns whether the message was sent; false where the peer has not read earlier messages, or is gone. */
+  /**
+   * Returns whether the message was sent; false where the peer has not read earlier messages, or is gone, or where too many
+   * descriptors of our user are on their way, which other programs can bring about: it may succeed later.
+   */
   send(bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
     if (bytes.length > LIMITS.channelBytes || descriptors.length > LIMITS.channelDescriptors) {
       throw new RangeError(`A message of ${bytes.length} bytes and ${descriptors.length} descriptors is too large`);
@@ -109,7 +114,7 @@ export class Channel {
     const sent = retried(() => c.sendmsg(this.#fd, memory.header, MSG_DONTWAIT | MSG_NOSIGNAL));
     if (sent >= 0) return true;
     const errno = lastErrno();
-    if (errno === EAGAIN || errno === EPIPE || errno === ECONNRESET) return false;
+    if (UNSENT.has(errno)) return false;
     throw new SystemFault("sendmsg", errno, "a channel");
   }
 

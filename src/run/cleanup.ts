@@ -48,8 +48,14 @@ export async function cleanup(
   let isWhole = false;
   try {
     if (only === undefined) {
-      did.push(...(await cleanPolicies(engine, { host, runner, memory }, removesPolicies)));
-      did.push(...(await endRefusing(instance.folder, removesPolicies)));
+      // Before anything is removed: what cannot be asked may refuse queries.
+      const keeper = await Predecessor.findAlone(join(instance.folder, KEEPER_SOCKET));
+      try {
+        did.push(...(await cleanPolicies(engine, { host, runner, memory }, removesPolicies)));
+        did.push(...(await endRefusing(keeper, removesPolicies)));
+      } finally {
+        keeper?.channel.close();
+      }
     }
     const { records, damaged } = journal.all();
     if (only === undefined) failed.push(...damaged);
@@ -103,15 +109,10 @@ async function cleanPolicies(engine: Engine, tools: Tools, removes: boolean): Pr
 }
 
 /** Where no dns11 runs, its keeper may refuse the queries of containers with an enforced policy. */
-async function endRefusing(folder: string, ends: boolean): Promise<string[]> {
-  const found = await Predecessor.find(join(folder, KEEPER_SOCKET)).catch(() => undefined);
-  if (found === undefined || found.refusing === 0) {
-    found?.channel.close();
-    return [];
-  }
+async function endRefusing(found: Predecessor | undefined, ends: boolean): Promise<string[]> {
+  if (found === undefined || found.refusing === 0) return [];
   const containers = found.refusing === 1 ? "1 container" : `${found.refusing} containers`;
   if (!ends) {
-    found.channel.close();
     throw new Fault("POLICIES_HOLD", `The keeper refuses the queries of ${containers}, and would not any more`, {
       remedy: "With --policies it ends: then Docker's resolver answers these containers every name.",
     });

@@ -131,7 +131,7 @@ export class RunKeeper {
   async findPredecessor(folder: string, isReplacing: boolean): Promise<Predecessor | undefined> {
     if (isReplacing && this.#link === undefined) return undefined;
     const path = join(folder, KEEPER_SOCKET);
-    const found = await (isReplacing ? Predecessor.find(path) : Predecessor.find(path).catch(() => undefined));
+    const found = await (isReplacing ? Predecessor.find(path) : Predecessor.findAlone(path));
     if (found === undefined || isReplacing || found.refusing > 0) return found;
     found.channel.close();
     return undefined;
