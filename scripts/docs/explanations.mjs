@@ -298,6 +298,10 @@ const LOG_MEANINGS = [
     "dns11 was replaced on disk while it runs, so it continues without a keeper. Restart dns11 to have a keeper again.",
   ],
   [
+    /^keeper failed, going on/,
+    "An internal error, or too few descriptors. The keeper drops a takeover under way, and goes on. `reason` names what failed.",
+  ],
+  [
     /^keeper cannot drop/,
     "The keeper works, with more privileges than it needs. `reason` names what the kernel or the sandbox refused.",
   ],
