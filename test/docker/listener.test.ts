@@ -149,7 +149,14 @@ for (const suite of SUITES) {
       await using first = await startDns11(engine, { settings: ON });
       await listening(first, 4);
       await using loop = await QueryLoop.start(client, { name: "web", server: LISTENER, perSecond: 100 });
+      // It is at the server when the processes change, and the first one has the answer to give.
+      const waiting = dig(client, AT, "replaced.held.test");
+      await waitFor("the query to be at the server", async () =>
+        (await upstream.queriesFor("replaced.held.test")).length > 0 ? true : undefined,
+      );
+      setTimeout(() => upstream.release(), 1_000);
       await using second = await replaceDns11(engine, first, { settings: ON });
+      assert.equal((await waiting).status, "NOERROR", second.log);
       await listening(second, 4);
       assert.deepEqual(dataOf(await dig(client, AT, "web")), [web.address("n1")]);
       assert.deepEqual(failuresAfter(await loop.stop(), 0), [], second.log);

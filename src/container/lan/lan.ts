@@ -160,10 +160,11 @@ export class Lan {
   }
 
   /** Lets go after a takeover. */
-  abandon(): void {
+  async abandon(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#hold = undefined;
+    await this.#drained();
     this.#release();
   }
 
@@ -172,12 +173,17 @@ export class Lan {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#turn;
-    const deadlineMs = performance.now() + LIMITS.drainMs;
-    const isBusy = (): boolean => [...this.#serving.values()].some(({ endpoint }) => endpoint.inFlight > 0);
-    while (isBusy() && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
+    await this.#drained();
     this.#release();
     this.#hold?.release();
     this.#hold = undefined;
+  }
+
+  /** What has been forwarded is answered, or has taken too long. */
+  async #drained(): Promise<void> {
+    const deadlineMs = performance.now() + LIMITS.drainMs;
+    const isBusy = (): boolean => [...this.#serving.values()].some(({ endpoint }) => endpoint.inFlight > 0);
+    while (isBusy() && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
   }
 
   #settle(): void {

@@ -170,8 +170,9 @@ export class Listener {
   }
 
   /** Lets go after a takeover. */
-  abandon(): void {
+  async abandon(): Promise<void> {
     clearTimeout(this.#retryTimer);
+    await drained(this.#serving?.endpoint);
     const serving = this.#serving;
     this.#serving = undefined;
     this.#hold = undefined;
@@ -184,11 +185,7 @@ export class Listener {
     clearTimeout(this.#retryTimer);
     this.#isWanted = false;
     await this.#turn;
-    const { endpoint } = this.#serving ?? {};
-    const deadlineMs = performance.now() + LIMITS.drainMs;
-    while (endpoint !== undefined && endpoint.inFlight > 0 && performance.now() < deadlineMs) {
-      await sleep(LIMITS.drainQuietMs);
-    }
+    await drained(this.#serving?.endpoint);
     this.#next(async () => await this.#close());
     await this.#turn;
   }
@@ -312,6 +309,13 @@ export class Listener {
 function heldOf({ netns, table, pairs }: Serving): ServedNamespace {
   const none = { zone: 0, spared: [], programs: [], isLocked: false, alone: "hand-back" } as const;
   return { ...table.removal, ...none, id: HELD_ID, pairs, openGate: () => netns.openGate() };
+}
+
+/** What has been forwarded is answered, or has taken too long. */
+async function drained(endpoint: SharedEndpoint | undefined): Promise<void> {
+  const deadlineMs = performance.now() + LIMITS.drainMs;
+  while (endpoint !== undefined && endpoint.inFlight > 0 && performance.now() < deadlineMs)
+    await sleep(LIMITS.drainQuietMs);
 }
 
 function release({ endpoint, table, netns }: Serving): void {

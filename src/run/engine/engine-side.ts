@@ -230,8 +230,7 @@ export class EngineSide implements ContainerSide {
 
   async abandon(): Promise<void> {
     this.hostNames.close();
-    await this.reconciler.abandon();
-    for (const each of [this.listener, this.lan.lan]) each.abandon();
+    await Promise.all([this.reconciler, this.listener, this.lan.lan].map(async (each) => await each.abandon()));
     this.guests.close(false);
     this.#closeFiles();
   }
