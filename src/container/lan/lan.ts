@@ -161,29 +161,25 @@ export class Lan {
 
   /** Lets go after a takeover. */
   async abandon(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
     this.#hold = undefined;
-    await this.#drained();
-    this.#release();
+    await this.#end();
   }
 
-  /** Answers what it has received, and closes. */
   async stop(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    await this.#turn;
-    await this.#drained();
-    this.#release();
+    await this.#end();
     this.#hold?.release();
     this.#hold = undefined;
   }
 
-  /** What has been forwarded is answered, or has taken too long. */
-  async #drained(): Promise<void> {
+  /** Answers what it has received, also what was forwarded, and closes. */
+  async #end(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#turn;
     const deadlineMs = performance.now() + LIMITS.drainMs;
-    const isBusy = (): boolean => [...this.#serving.values()].some(({ endpoint }) => endpoint.inFlight > 0);
-    while (isBusy() && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
+    for (const { endpoint } of this.#serving.values())
+      while (endpoint.inFlight > 0 && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
+    this.#release();
   }
 
   #settle(): void {
