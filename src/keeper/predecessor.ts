@@ -14,8 +14,8 @@ import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, enc
 
 const POLL_MS = 1;
 const RETRY_MS = 100;
-/** There was no keeper, or there is none any more. */
-export const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED"]);
+/** There was no keeper, or there is none any more: also where the path is too long for a socket, or leads through a file. */
+export const ABSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED", "ENOTDIR", "BAD_SOCKET"]);
 
 export class Predecessor {
   readonly channel: Channel;
