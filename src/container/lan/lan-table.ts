@@ -8,11 +8,10 @@
  */
 import type { AddressBlock } from "../../base/model/address-block.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
-import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
+import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
   compare,
@@ -27,6 +26,7 @@ import { NftTable, type Rule } from "../../kernel/nft-table.ts";
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import { DropCounters, dropChains } from "../rules/drop-counters.ts";
 import { ADDRESSES } from "../rules/nft-commands.ts";
+import { OwnedTables } from "../rules/owned-tables.ts";
 import { IP_FAMILIES, type IpFamily, type ListenAddress } from "../rules/plan.ts";
 import {
   CHECKSUM_AT,
@@ -73,21 +73,18 @@ const SOURCE_TYPE = { ip: 7, ip6: 4 } as const;
 
 export class LanTable {
   readonly #netns: NetNamespace;
-  readonly #nft: NftSocket;
-  #isInstalled: boolean;
+  readonly #tables: OwnedTables;
   readonly #drops = new DropCounters<LanDrop>(LAN_TABLE, LAN_DROPS);
 
   /** Opens a socket in the host's namespace, or takes over one together with its tables. */
   constructor(netns: NetNamespace, inherited?: number) {
     this.#netns = netns;
-    this.#isInstalled = inherited !== undefined;
-    this.#nft = netns.within(() => new NftSocket(netns.memory, inherited));
+    this.#tables = new OwnedTables(netns, TABLES, inherited);
   }
 
   /** What another process needs to remove the tables. */
-  get removal(): Pick<HeldNamespace, "netlink" | "tables" | "isOwned"> {
-    const tables = IP_FAMILIES.map((family): HeldTable => ({ family, name: LAN_TABLE }));
-    return { netlink: this.#nft.fd, isOwned: true, tables };
+  get removal(): OwnedTables["removal"] {
+    return this.#tables.removal;
   }
 
   /** Dropped packets since the start. */
@@ -98,11 +95,8 @@ export class LanTable {
   /** In place of what is installed. */
   async install(addresses: readonly LanAddress[]): Promise<void> {
     this.#drops.keep(this.#netns);
-    const removals = this.#isInstalled ? IP_FAMILIES.map((family) => TABLES[family].delete()) : [];
-    await this.#netns.transact(this.#nft, [
-      ...removals,
-      ...IP_FAMILIES.flatMap((family) => [
-        TABLES[family].create(nft.NFT_TABLE_F_OWNER),
+    await this.#tables.install(
+      IP_FAMILIES.flatMap((family) => [
         TABLES[family].set({
           name: SOURCES,
           keyLength: SOURCE_BYTES[family],
@@ -116,12 +110,11 @@ export class LanTable {
           addresses.filter(({ listening }) => isOf(family, listening.address)),
         ),
       ]),
-    ]);
-    this.#isInstalled = true;
+    );
   }
 
   close(): void {
-    this.#nft.close();
+    this.#tables.close();
   }
 }
 

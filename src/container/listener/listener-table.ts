@@ -12,12 +12,11 @@
  */
 import { addressBytes } from "../../base/model/address.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
 import { LISTENER_DROPS, type ListenerDrop } from "../../base/model/listener-report.ts";
 import { LISTENER_ADDRESSES, LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
-import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
+import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
   compare,
@@ -32,7 +31,8 @@ import {
 import { NftTable, type Rule } from "../../kernel/nft-table.ts";
 import { DropCounters, dropChains } from "../rules/drop-counters.ts";
 import { ADDRESSES } from "../rules/nft-commands.ts";
-import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
+import { OwnedTables } from "../rules/owned-tables.ts";
+import { IP_FAMILIES, type IpFamily, type ListenAddress, type Protocol } from "../rules/plan.ts";
 import {
   CHECKSUM_AT,
   DNS_PORT,
@@ -55,7 +55,6 @@ const TABLES = {
   ip6: new NftTable(NFPROTO_IPV6, LISTENER_TABLE),
 } as const;
 type Family = keyof typeof TABLES;
-const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
 /** Before everything else in the bridge, and before connection tracking. */
 const PRIORITY_FIRST = -300;
 const SETS = { ip: "askers4", ip6: "askers6" } as const;
@@ -74,21 +73,18 @@ type Hook = "prerouting" | "input" | "output";
 
 export class ListenerTable {
   readonly #netns: NetNamespace;
-  readonly #nft: NftSocket;
-  #isInstalled: boolean;
+  readonly #tables: OwnedTables;
   readonly #drops = new DropCounters<ListenerDrop>(LISTENER_TABLE, LISTENER_DROPS);
 
   /** Opens a socket in the host's namespace, or takes over one together with its tables. */
   constructor(netns: NetNamespace, inherited?: number) {
     this.#netns = netns;
-    this.#isInstalled = inherited !== undefined;
-    this.#nft = netns.within(() => new NftSocket(netns.memory, inherited));
+    this.#tables = new OwnedTables(netns, TABLES, inherited);
   }
 
   /** What another process needs to remove the tables. */
-  get removal(): Pick<HeldNamespace, "netlink" | "tables" | "isOwned"> {
-    const tables = FAMILIES.map((family): HeldTable => ({ family, name: LISTENER_TABLE }));
-    return { netlink: this.#nft.fd, isOwned: true, tables };
+  get removal(): OwnedTables["removal"] {
+    return this.#tables.removal;
   }
 
   /** Dropped packets since it was made. */
@@ -102,10 +98,7 @@ export class ListenerTable {
     waiting: readonly Pick<ListenAddress, "address" | "udpPort">[],
     { byKey, links }: Askers,
   ): Promise<void> {
-    const removals = this.#isInstalled ? FAMILIES.map((family) => TABLES[family].delete()) : [];
-    await this.#netns.transact(this.#nft, [
-      ...removals,
-      ...FAMILIES.map((family) => TABLES[family].create(nft.NFT_TABLE_F_OWNER)),
+    await this.#tables.install([
       ...dropChains(TABLES.bridge, BRIDGE_DROPS),
       ...IP_FAMILIES.flatMap((family) => dropChains(TABLES[family], [GUARD_DROP])),
       TABLES.bridge.set({ name: LINKS, shownAs: LINK_TYPE, keyLength: LINK_BYTES }),
@@ -117,7 +110,6 @@ export class ListenerTable {
       ...elements(byKey.values(), "add"),
       ...elementCommands(LINKS, [...links].map(nativeU32), "add"),
     ]);
-    this.#isInstalled = true;
   }
 
   async change(before: Askers, now: Askers): Promise<void> {
@@ -131,24 +123,17 @@ export class ListenerTable {
       ...elementCommands(LINKS, linksWithout(before, now), "remove"),
       ...elementCommands(LINKS, linksWithout(now, before), "add"),
     ];
-    if (commands.length > 0) await this.#netns.transact(this.#nft, commands);
+    if (commands.length > 0) await this.#tables.change(commands);
   }
 
   async remove(): Promise<void> {
-    if (!this.#isInstalled) return;
-    await this.#netns.transact(
-      this.#nft,
-      FAMILIES.map((family) => TABLES[family].delete()),
-    );
-    this.#isInstalled = false;
+    await this.#tables.remove();
   }
 
   close(): void {
-    this.#nft.close();
+    this.#tables.close();
   }
 }
-
-const IP_FAMILIES: readonly IpFamily[] = ["ip", "ip6"];
 
 /** Each element gets a limit of its own. */
 function newSet(family: IpFamily): NftCommand {
