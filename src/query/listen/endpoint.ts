@@ -6,16 +6,9 @@ import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { ClientConnections } from "./client-connections.ts";
-import { TcpListener } from "./tcp.ts";
+import { Listeners, type SocketPair } from "./listeners.ts";
 import type { TcpParts } from "./tcp-connection.ts";
-import { UdpListener, type UdpParts, sendersOf } from "./udp.ts";
-
-/** A bound UDP socket and a listening TCP socket at the same address. */
-export interface SocketPair {
-  readonly udp: number;
-  readonly tcp: number;
-  readonly listening: { readonly address: string };
-}
+import { type UdpParts, sendersOf } from "./udp.ts";
 
 export interface EndpointParts {
   readonly udp: UdpParts;
@@ -24,9 +17,7 @@ export interface EndpointParts {
 
 export class Endpoint {
   readonly #client: Client;
-  readonly #parts: EndpointParts;
-  readonly #udp: UdpListener[] = [];
-  readonly #tcp: TcpListener[] = [];
+  readonly #listeners: Listeners;
   readonly #connections: ClientConnections;
   readonly probeTarget = {
     expect: (nonce: string): void => {
@@ -42,20 +33,14 @@ export class Endpoint {
   /** Takes ownership of the sockets and of the client. */
   constructor(pairs: readonly SocketPair[], client: Client, parts: EndpointParts) {
     this.#client = client;
-    this.#parts = parts;
     this.#connections = new ClientConnections(client, parts.tcp);
-    this.add(pairs);
+    const connecters = { clientNumber: client.number, of: () => this.#connections };
+    this.#listeners = new Listeners(pairs, { udp: parts.udp, senders: sendersOf(client), connecters });
   }
 
   /** Takes ownership of further sockets. */
   add(pairs: readonly SocketPair[]): void {
-    const client = this.#client;
-    const senders = sendersOf(client);
-    const connecters = { clientNumber: client.number, of: () => this.#connections };
-    for (const { udp, tcp, listening } of pairs) {
-      this.#udp.push(new UdpListener(udp, listening.address, senders, this.#parts.udp));
-      this.#tcp.push(new TcpListener(tcp, connecters));
-    }
+    this.#listeners.add(pairs);
   }
 
   get counters(): Readonly<Record<string, number>> {
@@ -81,22 +66,17 @@ export class Endpoint {
     this.#client.setMemory(memory);
   }
 
-  /**
-   * Stops reading new packets and connections, which stay in the sockets; queries that have been read are still
-   * answered. The kernel goes on answering: names are still followed, and end its answers when they change. Returns the
-   * sockets' new descriptors.
-   */
-  pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
-    const tcp = this.#tcp.map((listener) => listener.pause());
-    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
+  /** As that of `Listeners`. The kernel goes on answering: names are still followed, and end its answers when they change. */
+  pause(): ReturnType<Listeners["pause"]> {
+    return this.#listeners.pause();
   }
 
   resume(): void {
-    for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
+    this.#listeners.resume();
   }
 
   close(): void {
-    for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
+    this.#listeners.close();
     this.#connections.close();
     this.#client.close();
   }

@@ -9,9 +9,8 @@ import { type AddressKey, addressBytes, addressKey, plain } from "../../base/mod
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { ClientConnections } from "./client-connections.ts";
-import type { EndpointParts, SocketPair } from "./endpoint.ts";
-import { TcpListener } from "./tcp.ts";
-import { UdpListener } from "./udp.ts";
+import type { EndpointParts } from "./endpoint.ts";
+import { Listeners, type SocketPair } from "./listeners.ts";
 import { WaitingRoom, type WaitingSocket } from "./waiting-room.ts";
 
 export interface SharedEndpointParts extends EndpointParts {
@@ -27,8 +26,7 @@ export interface SharedEndpointParts extends EndpointParts {
 
 export class SharedEndpoint {
   readonly #parts: SharedEndpointParts;
-  readonly #udp: readonly UdpListener[];
-  readonly #tcp: readonly TcpListener[];
+  readonly #listeners: Listeners;
   readonly #room: WaitingRoom;
   #askers: ReadonlyMap<AddressKey, string> = new Map();
   /** The clients that were opened here. */
@@ -44,14 +42,13 @@ export class SharedEndpoint {
     const of = (source: AddressKey): Client | undefined => this.#counted(this.#clientAt(source));
     const senders = { only: undefined, of };
     const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
-    this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, senders, parts.udp));
-    this.#tcp = pairs.map(({ tcp }) => new TcpListener(tcp, connecters));
+    this.#listeners = new Listeners(pairs, { udp: parts.udp, senders, connecters });
     this.#room = new WaitingRoom(waiting, {
       isKnown: (address) => this.#askers.has(keyOf(address)),
       deliver: (message, source) => {
         const at = pairs.findIndex(({ listening }) => isIPv6(listening.address) === isIPv6(source.address));
         if (at === -1 || this.#clientAt(keyOf(source.address)) === undefined) return false;
-        this.#udp[at]?.receive(message, source);
+        this.#listeners.receive(at, message, source);
         return true;
       },
     });
@@ -76,7 +73,7 @@ export class SharedEndpoint {
 
   /** UDP queries that found a socket's buffer full. */
   get lost(): number {
-    return this.#udp.reduce((sum, { lost }) => sum + lost, 0);
+    return this.#listeners.lost;
   }
 
   /** The containers by their addresses. Whoever is not among them gets nothing. */
@@ -105,22 +102,20 @@ export class SharedEndpoint {
     else client.view = view;
   }
 
-  /** As that of an `Endpoint`. */
-  pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+  pause(): ReturnType<Listeners["pause"]> {
     this.#room.isPaused = true;
-    const tcp = this.#tcp.map((listener) => listener.pause());
-    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
+    return this.#listeners.pause();
   }
 
   resume(): void {
     this.#room.isPaused = false;
-    for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
+    this.#listeners.resume();
   }
 
   close(): void {
     this.#isClosed = true;
     this.#room.close();
-    for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
+    this.#listeners.close();
     for (const connections of this.#connections.values()) connections.close();
     this.#connections.clear();
     for (const id of [...this.#opened.keys()]) this.#forget(id);

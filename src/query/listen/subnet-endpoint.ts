@@ -11,9 +11,8 @@ import { LIMITS } from "../../base/limits.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { ClientConnections } from "./client-connections.ts";
-import type { EndpointParts, SocketPair } from "./endpoint.ts";
-import { TcpListener } from "./tcp.ts";
-import { UdpListener } from "./udp.ts";
+import type { EndpointParts } from "./endpoint.ts";
+import { Listeners, type SocketPair } from "./listeners.ts";
 
 /** Of an IPv6 address the first half: a machine has all addresses with it. */
 const SOURCE_BYTES = 8;
@@ -21,8 +20,7 @@ const SOURCE_BYTES = 8;
 export class SubnetEndpoint {
   readonly #client: Client;
   readonly #allow: readonly AddressBlock[];
-  readonly #udp: readonly UdpListener[];
-  readonly #tcp: readonly TcpListener[];
+  readonly #listeners: Listeners;
   readonly #connections: ClientConnections;
   /** How many connections each source has, at most as many as all together. */
   readonly #bySource = new Map<string, number>();
@@ -36,8 +34,7 @@ export class SubnetEndpoint {
     this.#connections = new ClientConnections(client, parts.tcp);
     const senders = { only: undefined, of: (source: AddressKey) => this.#clientAt(source) };
     const connecters = { clientNumber: client.number, of: (socket: Socket) => this.#connectionsOf(socket) };
-    this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, senders, parts.udp));
-    this.#tcp = pairs.map(({ tcp }) => new TcpListener(tcp, connecters));
+    this.#listeners = new Listeners(pairs, { udp: parts.udp, senders, connecters });
   }
 
   /** Forwarded queries that wait for an answer. */
@@ -56,25 +53,23 @@ export class SubnetEndpoint {
 
   /** Queries that found a socket's buffer full. */
   get lost(): number {
-    return this.#udp.reduce((sum, { lost }) => sum + lost, 0);
+    return this.#listeners.lost;
   }
 
   setView(view: View): void {
     this.#client.view = view;
   }
 
-  /** As that of an `Endpoint`. */
-  pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
-    const tcp = this.#tcp.map((listener) => listener.pause());
-    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
+  pause(): ReturnType<Listeners["pause"]> {
+    return this.#listeners.pause();
   }
 
   resume(): void {
-    for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
+    this.#listeners.resume();
   }
 
   close(): void {
-    for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
+    this.#listeners.close();
     this.#connections.close();
     this.#client.close();
   }
