@@ -4,7 +4,8 @@
  */
 import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
 import type { Decision } from "../attach/decision.ts";
-import { BUILDS_ID, type ContainerFact, DEFAULT_BRIDGE, type EndpointFact, type NetworkFact } from "../facts/fact.ts";
+import { BUILDS_ID, type ContainerFact, DEFAULT_BRIDGE, type NetworkFact } from "../facts/fact.ts";
+import { outsiderEndpoint, outsiderFact } from "../facts/outsider.ts";
 
 export const BUILDS_DECISION: Decision = {
   kind: "skip",
@@ -21,44 +22,17 @@ export interface BuildsPlace {
 
 /** `named`: the network whose names they resolve, as if they were on it. */
 export function buildsFact(place: BuildsPlace | undefined, named: NetworkFact | undefined): ContainerFact {
-  const onBridge = place === undefined ? [] : [endpointOn({ ...place, networkName: DEFAULT_BRIDGE })];
+  const onBridge = place === undefined ? [] : [outsiderEndpoint(BUILDS_ID, { ...place, networkName: DEFAULT_BRIDGE })];
   const onNamed =
     named === undefined || named.id === place?.networkId
       ? []
-      : [endpointOn({ networkId: named.id, networkName: named.name, ipv4Gateway: undefined, ipv6Gateway: undefined })];
-  return {
-    id: BUILDS_ID,
-    name: BUILDS_ID,
-    labels: {},
-    imageLabels: { labels: {}, source: "known" },
-    startedAt: "",
-    isPaused: false,
-    pid: 0,
-    sandboxKey: "",
-    networkMode: DEFAULT_BRIDGE,
-    hostname: "",
-    domainName: "",
-    ports: { published: [], exposed: [], ofImage: [] },
-    resolvConfPath: undefined,
-    kindSearch: undefined,
-    extraHosts: [],
-    health: undefined,
-    nameservers: { kind: "host", isNdotsSet: false },
-    endpoints: [...onNamed, ...onBridge],
-    onDefaultBridge: undefined,
-  };
-}
-
-function endpointOn(
-  place: Pick<EndpointFact, "networkId" | "networkName" | "ipv4Gateway" | "ipv6Gateway">,
-): EndpointFact {
-  return {
-    ...place,
-    endpointId: BUILDS_ID,
-    names: [],
-    links: [],
-    ipv4: undefined,
-    ipv6: undefined,
-    gatewayPriority: 0,
-  };
+      : [
+          outsiderEndpoint(BUILDS_ID, {
+            networkId: named.id,
+            networkName: named.name,
+            ipv4Gateway: undefined,
+            ipv6Gateway: undefined,
+          }),
+        ];
+  return outsiderFact({ id: BUILDS_ID, networkMode: DEFAULT_BRIDGE, endpoints: [...onNamed, ...onBridge] });
 }

@@ -152,6 +152,7 @@ export class Directory {
     return this.#networks.fact(id);
   }
 
+  /** The first network of this name. */
   networkNamed(name: string): NetworkFact | undefined {
     for (const { fact } of this.#networks.all()) if (fact.name === name) return fact;
     return undefined;
@@ -215,12 +216,6 @@ export class Directory {
     const names = this.names.namesFor(fact, node);
     const upstreams = this.#upstreams(fact, node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
-  }
-
-  /** The first network of this name. */
-  networkCalled(name: string): NetworkFact | undefined {
-    for (const { fact } of this.#networks.all()) if (fact.name === name) return fact;
-    return undefined;
   }
 
   /** For whoever is no container, and is answered on the host: the routes of the settings, and the host's servers for all else. */

@@ -146,7 +146,7 @@ export class EngineLan {
 
   #factOf(entry: ListenEntry): ContainerFact {
     const { view } = entry;
-    const network = view.kind === "network" ? this.#side.directory.networkCalled(view.name) : undefined;
+    const network = view.kind === "network" ? this.#side.directory.networkNamed(view.name) : undefined;
     return network === undefined ? lanFact(entry) : lanFactOn(entry, network);
   }
 
@@ -163,7 +163,7 @@ export class EngineLan {
   }
 
   #problemOf({ view }: ListenEntry): string | undefined {
-    if (view.kind === "published" || this.#side.directory.networkCalled(view.name) !== undefined) return undefined;
+    if (view.kind === "published" || this.#side.directory.networkNamed(view.name) !== undefined) return undefined;
     return `no running container is on a network "${view.name}", so it has no names`;
   }
 
