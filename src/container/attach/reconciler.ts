@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
+import { drained } from "../../base/lib/drained.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
@@ -217,8 +218,7 @@ export class Reconciler {
   async abandon(): Promise<void> {
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
-    const deadlineMs = performance.now() + LIMITS.drainMs;
-    while (attachments.some(isBusy) && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
+    await drained(() => attachments.some(isBusy), LIMITS);
     for (const attachment of attachments) attachment.abandon();
     this.#entries.clear();
   }

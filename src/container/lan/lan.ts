@@ -8,8 +8,7 @@
  *
  * All addresses have one table of rules, which is made again as a whole when any of them changes.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-
+import { drained } from "../../base/lib/drained.ts";
 import { type Fault, codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -176,9 +175,7 @@ export class Lan {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#turn;
-    const deadlineMs = performance.now() + LIMITS.drainMs;
-    for (const { endpoint } of this.#serving.values())
-      while (endpoint.inFlight > 0 && performance.now() < deadlineMs) await sleep(LIMITS.drainQuietMs);
+    await drained(() => [...this.#serving.values()].some(({ endpoint }) => endpoint.inFlight > 0), LIMITS);
     this.#release();
   }
 

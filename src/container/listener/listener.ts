@@ -9,8 +9,7 @@
  *
  * Nobody answers in its place while it is away. So its link stays when the process ends, and queries are refused at once.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-
+import { drained } from "../../base/lib/drained.ts";
 import { isInternalError, reasonWithRemedy, codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -172,7 +171,7 @@ export class Listener {
   /** Lets go after a takeover. */
   async abandon(): Promise<void> {
     clearTimeout(this.#retryTimer);
-    await drained(this.#serving?.endpoint);
+    await this.#drained();
     const serving = this.#serving;
     this.#serving = undefined;
     this.#hold = undefined;
@@ -185,9 +184,14 @@ export class Listener {
     clearTimeout(this.#retryTimer);
     this.#isWanted = false;
     await this.#turn;
-    await drained(this.#serving?.endpoint);
+    await this.#drained();
     this.#next(async () => await this.#close());
     await this.#turn;
+  }
+
+  async #drained(): Promise<void> {
+    const endpoint = this.#serving?.endpoint;
+    await drained(() => endpoint !== undefined && endpoint.inFlight > 0, LIMITS);
   }
 
   #begin(): void {
@@ -309,13 +313,6 @@ export class Listener {
 function heldOf({ netns, table, pairs }: Serving): ServedNamespace {
   const none = { zone: 0, spared: [], programs: [], isLocked: false, alone: "hand-back" } as const;
   return { ...table.removal, ...none, id: HELD_ID, pairs, openGate: () => netns.openGate() };
-}
-
-/** What has been forwarded is answered, or has taken too long. */
-async function drained(endpoint: SharedEndpoint | undefined): Promise<void> {
-  const deadlineMs = performance.now() + LIMITS.drainMs;
-  while (endpoint !== undefined && endpoint.inFlight > 0 && performance.now() < deadlineMs)
-    await sleep(LIMITS.drainQuietMs);
 }
 
 function release({ endpoint, table, netns }: Serving): void {
