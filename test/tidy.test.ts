@@ -96,7 +96,11 @@ const ROOMS: readonly Room[] = [
   // What policed containers may reach, in the kernel: it knows no names, and no container but by its id.
   { room: "src/policy/table", mayImport: ["src/policy/model", "src/kernel", ...BASE], modules: [] },
   // What the next boot needs to know.
-  { room: "src/policy/boot", mayImport: ["src/kernel", "src/policy/model", ...BASE], modules: ["node:fs"] },
+  {
+    room: "src/policy/boot",
+    mayImport: ["src/kernel", "src/policy/model", ...BASE],
+    modules: ["node:fs", "node:fs/promises"],
+  },
   // It has the kernel do what the policies of containers say.
   {
     room: "src/policy/enforce",

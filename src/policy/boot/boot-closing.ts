@@ -31,10 +31,10 @@ export class BootClosing {
   }
 
   /** These are to be closed at the next boot. Returns why they cannot be. */
-  keep(networks: readonly ClosedNetwork[]): string | undefined {
+  async keep(networks: readonly ClosedNetwork[]): Promise<string | undefined> {
     if (this.#folder === undefined) return undefined;
     try {
-      writeClosedNetworks(this.#folder, networks);
+      await writeClosedNetworks(this.#folder, networks);
       this.#failure = undefined;
     } catch (error) {
       this.#failure = reasonOf(error);

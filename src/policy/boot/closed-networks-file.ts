@@ -2,17 +2,8 @@
  * ClosedNetworksFile: the networks that were closed last, for the next boot: Docker starts containers before dns11 runs, and
  * before it does nobody knows its networks. What it says can only close, and not the whole machine.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { LIMITS } from "../../base/limits.ts";
@@ -42,22 +33,22 @@ export function closedNetworksPath(folder: string): string {
 }
 
 /** Replaces it; without networks there is none. */
-export function writeClosedNetworks(folder: string, networks: readonly ClosedNetwork[]): void {
+export async function writeClosedNetworks(folder: string, networks: readonly ClosedNetwork[]): Promise<void> {
   const path = closedNetworksPath(folder);
-  if (networks.length === 0) return rmSync(path, { force: true });
+  if (networks.length === 0) return await rm(path, { force: true });
   const stored = networks.map(({ name, bridge, blocks }) => ({ name, bridge, blocks: blocks.map(blockText) }));
   const text = `${JSON.stringify({ version: VERSION, networks: stored }, undefined, 2)}\n`;
   // What would not be read is not written.
   networksIn(text);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   // Also after a power cut it is the former one or this one.
-  writeFileSync(`${path}.new`, text, { mode: MODE, flush: true });
-  renameSync(`${path}.new`, path);
-  const opened = openSync(folder, "r");
+  await writeFile(`${path}.new`, text, { mode: MODE, flush: true });
+  await rename(`${path}.new`, path);
+  const opened = await open(folder, "r");
   try {
-    fsyncSync(opened);
+    await opened.sync();
   } finally {
-    closeSync(opened);
+    await opened.close();
   }
 }
 

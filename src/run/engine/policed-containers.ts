@@ -91,7 +91,7 @@ export class PolicedContainers {
   async synced(): Promise<void> {
     this.#refresh();
     if (!this.isOn) {
-      this.#keepForBoot([]);
+      await this.#keepForBoot([]);
       const { memory } = this.#parts.platform;
       if (await PolicyTable.removeLeft({ memory, within: this.#within }))
         this.#parts.onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
@@ -167,7 +167,7 @@ export class PolicedContainers {
         const text = JSON.stringify(networks.map(({ bridge, blocks }) => [bridge, blocks.map(blockText)]));
         if (text !== this.#closed.text) {
           await (await this.#openedTable()).setNetworks(networks);
-          this.#keepForBoot(networks);
+          await this.#keepForBoot(networks);
         }
         this.#closed = { names, text };
       } catch (error) {
@@ -176,8 +176,8 @@ export class PolicedContainers {
     })();
   }
 
-  #keepForBoot(networks: readonly ClosedNetwork[]): void {
-    const reason = this.#parts.boot.keep(networks);
+  async #keepForBoot(networks: readonly ClosedNetwork[]): Promise<void> {
+    const reason = await this.#parts.boot.keep(networks);
     if (reason !== undefined)
       this.#parts.onEvent({ reason }, "cannot keep which networks are to be closed at boot", "warn");
   }

@@ -33,12 +33,12 @@ function network(name: string, ...blocks: string[]): ClosedNetwork {
 
 const AGENTS = network("agents", "172.18.0.0/16", "fd00:1::/64");
 
-test("what was written is read, and no network is no file", () => {
+test("what was written is read, and no network is no file", async () => {
   const folder = join(newFolder(), "new");
   assert.equal(readClosedNetworks(folder), undefined);
-  writeClosedNetworks(folder, [AGENTS]);
+  await writeClosedNetworks(folder, [AGENTS]);
   assert.deepEqual(readClosedNetworks(folder), [AGENTS]);
-  writeClosedNetworks(folder, []);
+  await writeClosedNetworks(folder, []);
   assert.equal(readClosedNetworks(folder), undefined);
   assert.ok(!existsSync(closedNetworksPath(folder)));
 });
@@ -78,9 +78,9 @@ test("what may close too much, or is something else, is refused with what is wro
   }
 });
 
-test("a file that is no file, too long, or that others may write is refused", () => {
+test("a file that is no file, too long, or that others may write is refused", async () => {
   const [shared, link, long, pipe] = [newFolder(), newFolder(), newFolder(), newFolder()];
-  writeClosedNetworks(shared, [AGENTS]);
+  await writeClosedNetworks(shared, [AGENTS]);
   chmodSync(closedNetworksPath(shared), 0o622);
   symlinkSync(closedNetworksPath(shared), closedNetworksPath(link));
   writeFileSync(closedNetworksPath(long), " ".repeat(LIMITS.closedNetworksBytes + 1), { mode: 0o600 });
@@ -89,24 +89,24 @@ test("a file that is no file, too long, or that others may write is refused", ()
     assert.throws(() => readClosedNetworks(folder), { code: "CLOSED_NETWORKS" });
 });
 
-test("networks are closed at boot if they are kept, and the unit is enabled", () => {
+test("networks are closed at boot if they are kept, and the unit is enabled", async () => {
   const units = newFolder();
   const folder = newFolder();
   const boot = new BootClosing({ folder, unitFolders: [units] });
   assert.match(boot.problem ?? "", /nothing is kept yet/);
-  assert.equal(boot.keep([AGENTS]), undefined);
+  assert.equal(await boot.keep([AGENTS]), undefined);
   assert.match(boot.problem ?? "", /dns11-boot\.service is not enabled/);
   mkdirSync(join(units, "docker.service.wants"));
   writeFileSync(join(units, "docker.service.wants/dns11-boot.service"), "");
   assert.equal(boot.problem, undefined);
   // A network that the boot would not close is none that is said to be closed.
-  assert.match(boot.keep([network("wide", "128.0.0.0/1")]) ?? "", /no network of containers/);
+  assert.match((await boot.keep([network("wide", "128.0.0.0/1")])) ?? "", /no network of containers/);
   assert.match(boot.problem ?? "", /cannot be kept/);
   assert.deepEqual(readClosedNetworks(folder), [AGENTS]);
 });
 
-test("without the folder of a service nothing is kept", () => {
+test("without the folder of a service nothing is kept", async () => {
   const boot = new BootClosing({ folder: undefined });
-  assert.equal(boot.keep([AGENTS]), undefined);
+  assert.equal(await boot.keep([AGENTS]), undefined);
   assert.match(boot.problem ?? "", /does not run as the service/);
 });
