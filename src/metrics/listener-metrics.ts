@@ -18,29 +18,24 @@ export interface ListenerReadings {
 export function listenerFamilies({ listener, listen }: ListenerReadings): Family[] {
   if (listener === null && listen === null) return [];
   const entries = listen?.entries ?? [];
-  const queries = [
-    ...(listener === null ? [] : [sample(listener.queries, { listener: "listener" })]),
-    ...entries.map((each) => sample(each.queries, { listener: listenId(each.name) })),
+  const places = [
+    ...(listener === null ? [] : [{ ...listener, name: "listener", isServing: listener.state === "serving" }]),
+    ...entries.map((each) => {
+      const isServing = each.addresses.every(({ state }) => state === "serving");
+      return { ...each, name: listenId(each.name), isServing };
+    }),
   ];
-  const lost = [
-    ...(listener === null ? [] : [sample(listener.lost, { listener: "listener" })]),
-    ...entries.map((each) => sample(each.lost, { listener: listenId(each.name) })),
-  ];
-  const serving = [
-    ...(listener === null ? [] : [sample(Number(listener.state === "serving"), { listener: "listener" })]),
-    ...entries.map(({ name, addresses }) =>
-      sample(Number(addresses.every(({ state }) => state === "serving")), { listener: listenId(name) }),
-    ),
-  ];
+  const queries = places.map((each) => sample(each.queries, { listener: each.name }));
+  const lost = places.map((each) => sample(each.lost, { listener: each.name }));
+  const serving = places.map((each) => sample(Number(each.isServing), { listener: each.name }));
   return [
     counter("dns11_listener_queries_total", "UDP queries and TCP connections at addresses of the host.", queries),
     counter(
       "dns11_listener_refused_total",
       "Packets and TCP connections at addresses of the host that got no reply, by reason.",
       [
-        ...(listener === null ? [] : byReason(listener.refused, "listener")),
+        ...places.flatMap(({ refused, name }) => byReason(refused, name)),
         ...(listen === null ? [] : byReason(listen.dropped, "listen")),
-        ...entries.flatMap((each) => byReason(each.refused, listenId(each.name))),
       ],
     ),
     counter(
