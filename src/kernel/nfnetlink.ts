@@ -48,6 +48,8 @@ type VisitObject = (family: number, attributes: Buffer) => boolean | void;
 
 export class NftSocket {
   readonly #socket: NetlinkSocket;
+  /** The last transaction that is under way. */
+  #last: Promise<void> | undefined;
 
   /** Opens the socket in the thread's namespace, or takes over one that another process made. */
   constructor(memory: NetlinkMemory, existing?: number) {
@@ -64,8 +66,20 @@ export class NftSocket {
     return this.#socket.port;
   }
 
-  /** Applies all commands; or applies none and throws the kernel's first error. One at a time on a socket. */
+  /** Applies all commands; or applies none and throws the kernel's first error. Transactions follow one another in their order. */
   async transact(commands: readonly NftCommand[]): Promise<void> {
+    const result =
+      this.#last === undefined ? this.#transact(commands) : this.#last.then(() => this.#transact(commands));
+    const last = result.catch(() => undefined);
+    this.#last = last;
+    try {
+      await result;
+    } finally {
+      if (this.#last === last) this.#last = undefined;
+    }
+  }
+
+  async #transact(commands: readonly NftCommand[]): Promise<void> {
     const writer = new NetlinkWriter();
     const begin = this.#socket.nextSequence();
     writer.message(BATCH_BEGIN, NLM_F_REQUEST, begin, () => writer.raw(genericMessage(0, SUBSYSTEM_NFTABLES)));
@@ -97,19 +111,28 @@ export class NftSocket {
     if (answered < expected) throw new Error(`nf_tables answered ${answered} of ${expected} commands`);
   }
 
-  /** Visits the objects that a GET command finds, each as its attributes' bytes. `visit` returns false to stop. */
+  /**
+   * Visits the objects that a GET command finds, each as its attributes' bytes. `visit` returns false to stop. Beside transactions a
+   * reader has a socket of its own: this one would lose their answers.
+   */
   find(query: NftQuery, visit: VisitObject): void {
+    this.#refuseBesideTransactions();
     this.#socket.request(requestOf(query), (body) => visitBody(body, visit));
   }
 
   /** The same, in parts between which other work may run. */
   *findInParts(query: NftQuery, visit: VisitObject): Generator<void> {
+    this.#refuseBesideTransactions();
     yield* this.#socket.requestInParts(requestOf(query), (body) => visitBody(body, visit));
   }
 
   /** Closes the socket; the kernel then removes every table that it owns. */
   close(): void {
     this.#socket.close();
+  }
+
+  #refuseBesideTransactions(): void {
+    if (this.#last !== undefined) throw new Error("a transaction is under way on this socket");
   }
 }
 

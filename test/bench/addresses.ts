@@ -89,6 +89,7 @@ function container(number: number): PolicedContainer {
     addresses: [Uint8Array.of(10, 1, number >> 8, number & 0xff)],
     rules: [],
     subnets: [],
+    isComplete: true,
     reachesPeers: true,
     reachesHost: false,
     isEnforced: true,

@@ -340,6 +340,25 @@ test("an address is renewed in the kernel once half of its time is over, and cos
   assert.match(shown, /192\.0\.2\.10 \. tcp \. 443 timeout 10m expires 9m/);
 });
 
+test("addresses are opened while the tables are read", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  for (let each = 1; each <= 50; each++) {
+    const opened = table.open(policed.id, [{ address: Buffer.of(192, 0, 2, each), port: 443 }], KEEP_MS);
+    const kept = table.removeLinksBut(new Set([policed.index]));
+    // Until the transaction is under way, and while it is.
+    for (const wait of [setImmediate, queueMicrotask, setImmediate]) {
+      table.refused(policed.id);
+      await new Promise<void>((resolve) => wait(resolve));
+    }
+    await opened;
+    await kept;
+  }
+  assert.equal(table.openCount(policed.id), 50);
+});
+
 test("the address that was opened first makes room for one too many", async () => {
   const { network, policed } = await policedPair();
   await using _ = network;
@@ -394,6 +413,10 @@ test("the next process adopts the tables with what is open", async () => {
   using table = await waitFor("the socket's end", async () => await network.table().catch(() => undefined));
   assert.deepEqual([...table.containers].toSorted(), [policed, other].map(({ id }) => id.slice(0, 24)).toSorted());
   assert.equal(table.open(policed.id, opening, KEEP_MS), undefined);
+  // Its links are not known yet.
+  await table.apply(network.policed(policed, { addresses: [], isComplete: false }), []);
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
   await table.apply(network.policed(policed), [network.linkOf(policed)]);
   assert.equal(table.open(policed.id, opening, KEEP_MS), undefined);
   assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");

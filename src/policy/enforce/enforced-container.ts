@@ -28,7 +28,7 @@ export interface EnforcedContainer {
 }
 
 /** The strictest of its policies applies. A policy that is not enforced refuses nothing beside one that is. */
-export function policedBy({ id, policies, links, subnets }: EnforcedContainer): {
+export function policedBy({ id, policies, links, subnets, isComplete }: EnforcedContainer): {
   readonly container: PolicedContainer;
   readonly links: readonly PolicedLink[];
 } {
@@ -46,6 +46,7 @@ export function policedBy({ id, policies, links, subnets }: EnforcedContainer): 
     container: {
       id,
       addresses: [...own.values()],
+      isComplete,
       rules: fixedRules(deciding),
       subnets,
       reachesPeers,

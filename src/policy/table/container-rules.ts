@@ -47,6 +47,8 @@ export interface PolicedContainer {
   readonly id: string;
   /** Its own, on all links, without link-local ones. */
   readonly addresses: readonly Uint8Array[];
+  /** Otherwise it has more, which are not known yet. */
+  readonly isComplete: boolean;
   readonly rules: readonly FixedRule[];
   /** The networks that it is on. */
   readonly subnets: readonly AddressBlock[];

@@ -81,33 +81,38 @@ const NO_TABLES = new Set(["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP",
 
 export class PolicyTable implements Disposable {
   readonly #nft: NftSocket;
+  /** Transactions may be under way on the other one. */
+  readonly #readingNft: NftSocket;
   readonly #reader: TableReader;
   readonly #rounds: OpeningRounds;
   readonly #installed = new Map<string, Installed>();
   /** Whether nobody else changes the tables while this process runs. */
   readonly isOwned: boolean;
-  #last: Promise<unknown> = Promise.resolve();
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  private constructor(socket: NftSocket, isOwned: boolean) {
+  private constructor(socket: NftSocket, readingSocket: NftSocket, isOwned: boolean) {
     this.#nft = socket;
+    this.#readingNft = readingSocket;
     this.isOwned = isOwned;
-    this.#reader = new TableReader(socket);
-    this.#rounds = new OpeningRounds(async (commands) => await this.#transact(commands));
+    this.#reader = new TableReader(readingSocket);
+    this.#rounds = new OpeningRounds(async (commands) => await this.#nft.transact(commands));
     this.#adopt();
   }
 
   /** Creates the tables, or adopts those that are there with all that they hold. */
   static async open({ memory, within, inherited, resolvers, networks }: PolicyTableParts): Promise<PolicyTable> {
     const socket = within(() => new NftSocket(memory, inherited));
+    const readingSocket = within(() => new NftSocket(memory));
     const closing = networks === undefined ? [] : networkCommands(networks);
     try {
       return new PolicyTable(
         socket,
+        readingSocket,
         await isCreatedOwned(socket, (flags) => [...baseCommands(flags, resolvers), ...closing]),
       );
     } catch (error) {
       socket.close();
+      readingSocket.close();
       throw error;
     }
   }
@@ -148,7 +153,7 @@ export class PolicyTable implements Disposable {
 
   /** Networks whose containers are refused everything until they are known. */
   async setNetworks(networks: readonly ClosedNetwork[]): Promise<void> {
-    await this.#transact(networkCommands(networks));
+    await this.#nft.transact(networkCommands(networks));
   }
 
   /** Polices a container, or does it anew: what is open stays open, and nothing passes in between. */
@@ -161,21 +166,24 @@ export class PolicyTable implements Disposable {
     await this.#inTurn(async () => await this.#remove(containerId));
   }
 
-  async #apply(container: PolicedContainer, links: readonly PolicedLink[]): Promise<void> {
-    const id = shortId(container.id);
+  async #apply(known: PolicedContainer, links: readonly PolicedLink[]): Promise<void> {
+    const id = shortId(known.id);
     const before = this.#installed.get(id);
+    const container = known.isComplete ? known : withAddressesOf(before, known);
     const lengths = [...new Set([...(before?.lengths ?? []), ...lengthsOf(container)])];
     const sources = new Map(container.addresses.map((address) => [keyOf(address), container.reachesHost]));
     const others = [...this.#installed].filter(([other]) => other !== id);
     const taken = others.flatMap(([, { sources: theirs }]) => [...theirs].filter(([key]) => sources.has(key)));
-    await this.#transact([
+    // What stays is not touched: older kernels may miss an element for a moment when it is removed and added in one transaction.
+    const changed = [...(before?.sources ?? [])].filter(([key, reachesHost]) => sources.get(key) !== reachesHost);
+    await this.#nft.transact([
       ...containerCommands(container),
-      ...this.#whoCommands("remove", id, [...taken, ...(before?.sources ?? [])]),
+      ...this.#whoCommands("remove", id, [...taken, ...changed]),
       ...this.#whoCommands("add", id, [...sources]),
       ...links.flatMap(linkCommands),
     ]);
     for (const [, other] of others) other.sources = new Map([...other.sources].filter(([key]) => !sources.has(key)));
-    const indexes = new Set(links.map(({ index }) => index));
+    const indexes = new Set([...links.map(({ index }) => index), ...(known.isComplete ? [] : (before?.links ?? []))]);
     this.#installed.set(id, { open: before?.open ?? new OpenAddresses(id), lengths, sources, links: indexes });
     await this.#removeLinks([...(before?.links ?? [])].filter((index) => !indexes.has(index)));
   }
@@ -185,7 +193,7 @@ export class PolicyTable implements Disposable {
     const found = this.#installed.get(id);
     if (found === undefined) return;
     this.#installed.delete(id);
-    await this.#transact([
+    await this.#nft.transact([
       ...this.#whoCommands("remove", id, [...found.sources]),
       ...removalCommands(id, found.lengths),
     ]);
@@ -223,26 +231,20 @@ export class PolicyTable implements Disposable {
 
   /** Removes the tables: everything is open then. */
   async delete(): Promise<void> {
-    await this.#transact(deletion());
+    await this.#nft.transact(deletion());
     this.#installed.clear();
   }
 
   /** Leaves the tables as they are. */
   [Symbol.dispose](): void {
     this.#nft.close();
+    this.#readingNft.close();
   }
 
   /** Each change begins with what the one before it left. */
   async #inTurn(change: () => Promise<void>): Promise<void> {
     const result = this.#lastChange.then(change);
     this.#lastChange = result.catch(() => undefined);
-    await result;
-  }
-
-  /** One after the other: a socket has one transaction at a time. */
-  async #transact(commands: readonly NftCommand[]): Promise<void> {
-    const result = this.#last.then(async () => await this.#nft.transact(commands));
-    this.#last = result.catch(() => undefined);
     await result;
   }
 
@@ -275,7 +277,7 @@ export class PolicyTable implements Disposable {
     for (const index of indexes) {
       try {
         const chain = linkChain(index);
-        await this.#transact([...TABLES.netdev.replaceRules(chain, []), TABLES.netdev.deleteChain(chain)]);
+        await this.#nft.transact([...TABLES.netdev.replaceRules(chain, []), TABLES.netdev.deleteChain(chain)]);
       } catch (error) {
         if (codeOf(error) !== "ENOENT") throw error;
       }
@@ -316,6 +318,12 @@ export class PolicyTable implements Disposable {
     }
     return found;
   }
+}
+
+/** What the tables have of it from before stays, until all of it is known again. */
+function withAddressesOf(before: Installed | undefined, container: PolicedContainer): PolicedContainer {
+  const keys = new Set([...container.addresses.map(keyOf), ...(before?.sources.keys() ?? [])]);
+  return { ...container, addresses: [...keys].map((key) => Buffer.from(key, "latin1")) };
 }
 
 function chainsLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): string[] {

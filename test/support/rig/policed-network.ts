@@ -116,6 +116,7 @@ export class PolicedNetwork implements AsyncDisposable {
       addresses: [bytes(member.address), bytes(member.address6)],
       rules: [],
       subnets: SUBNETS,
+      isComplete: true,
       reachesPeers: true,
       reachesHost: false,
       isEnforced: true,
