@@ -68,14 +68,18 @@ const NONE: Xtables = new Map();
 /** Reads of one family that wait for its lock wait here, not in a thread each. */
 const last: Record<XtablesFamily, Promise<unknown>> = { ip: Promise.resolve(), ip6: Promise.resolve() };
 
-/** undefined where others hold the lock for too long. Reading a table that is not in use would create it. */
-export async function readXtables(within: Within, family: XtablesFamily): Promise<Xtables | undefined> {
+/** undefined where others hold the lock for longer than `waitMs`. Reading a table that is not in use would create it. */
+export async function readXtables(
+  within: Within,
+  family: XtablesFamily,
+  waitMs: number = LIMITS.xtablesMs,
+): Promise<Xtables | undefined> {
   return await new Promise((resolve, reject) => {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       resolve(undefined);
-    }, LIMITS.xtablesMs).unref();
+    }, waitMs).unref();
     last[family] = last[family]
       .then(async () => (isLate ? undefined : await readAll(within, family)))
       .then(resolve, reject)

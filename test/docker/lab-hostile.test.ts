@@ -73,7 +73,8 @@ async function resolves(): Promise<void> {
 }
 
 async function canLease(): Promise<void> {
-  const dns = await connect({ socketPath });
+  // Those before may not have been missed yet, and have all connections.
+  const dns = await waitFor("a connection", async () => await connect({ socketPath }).catch(() => undefined));
   await waitFor("a lease", async () => {
     const lab = await dns.lab({ container: "app" }).catch(() => undefined);
     if (lab === undefined) return undefined;

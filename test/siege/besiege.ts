@@ -51,7 +51,10 @@ export function besiege(suite: Suite): void {
     const leaks = await siege.leaks();
     for (let each = 1; each <= STARTS_SEEN; each++)
       assert.ok(leaks.includes(`asked d11-leak-born-agents-${each}.ok.test`), leaks.join());
-    assert.ok(leaks.includes(`sent ${DENIED.address}:${DENIED.port}/6`), leaks.join());
+    assert.ok(
+      leaks.some((each) => each.startsWith(`sent ${DENIED.address}:${DENIED.port}/6`)),
+      leaks.join(),
+    );
   });
 
   test("with a policy none does", async () => {

@@ -12,6 +12,8 @@ import { type DockerRules, dockerRules, legacyRuleCulprits } from "./docker-rule
 import type { ContainerTarget } from "./container-target.ts";
 
 const DNS_PORT = 53;
+/** Nobody waits for an answer: as long as programs hold the lock while many containers start. */
+const XTABLES_WAIT_MS = 5_000;
 
 export interface RuleSnapshot {
   readonly own: readonly InstalledRules[];
@@ -22,7 +24,7 @@ export interface RuleSnapshot {
 
 export async function readRuleSnapshot(netns: NetNamespace): Promise<RuleSnapshot> {
   const { memory } = netns;
-  const tables = await readXtables(netns.within, "ip");
+  const tables = await readXtables(netns.within, "ip", XTABLES_WAIT_MS);
   const legacy = legacyRuleCulprits(tables);
   const [redirecting, docker] = await netns.read(() => [
     chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} redirects port 53`),
@@ -82,7 +84,7 @@ function dockerRulesFinding(docker: readonly DockerRules[] | undefined, isAnswer
     return finding(
       "docker-rules",
       "unknown",
-      "the nat table of iptables-legacy is too large to read, or changes too often",
+      "the nat table of iptables-legacy is too large to read, changes too often, or is locked by other programs",
     );
   }
   if (docker.length > 0) return finding("docker-rules", "ok", docker.join(", "));
