@@ -508,8 +508,9 @@ export const LIMITS = {
   healthProbes: 32,
   healthProbeEveryMs: 1_000,
   healthProbeMs: 10_000,
-  /** An event loop that is blocked for this long hangs, and the process is killed. */
+  /** An event loop that is blocked for this long hangs, and the process is killed: where no keeper watches it, and where one does. */
   hangSeconds: 8,
+  watchedHangSeconds: 60,
 
   /** Namespaces with answers in the kernel; answers until the names change, and for some seconds: in all, of one, of each whatever the others have. */
   kernelAnswers: {

@@ -197,7 +197,7 @@ export class Service {
     const { folder, quarantines, handover } = parts;
     const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, cluster, history, recordedCauses } =
       serving;
-    const guard = new HangGuard();
+    const guard = new HangGuard({ isWatched: () => keeper.report.state === "watching" });
     const internalErrors = new InternalErrors({
       log: this.#log,
       limitedLog,

@@ -5,7 +5,7 @@ import { Random } from "../fuzz/random.ts";
 
 // Faults of one track run one after the other; different tracks overlap.
 export const KINDS = {
-  // SIGKILL, SIGTERM, SIGSTOP for less and for more than the hang alarm; little memory, few descriptors, a full state
+  // SIGKILL, SIGTERM, SIGSTOP for less and for more than the keeper allows; little memory, few descriptors, a full state
   // folder (also at start), a wall clock step.
   dns11: ["kill", "terminate", "stop", "hang", "memory", "descriptors", "full-folder", "full-start", "clock"],
   engine: ["kill-dockerd", "restart-dockerd", "kill-containerd"],
@@ -49,7 +49,7 @@ const FOR_MS: Readonly<Record<Track, readonly [least: number, most: number]>> = 
   containers: [200, 1_500],
   kernel: [300, 2_500],
 };
-// The hang alarm fires after 8 seconds.
+// Without a keeper an alarm fires after 8 seconds.
 const STOP_MS = [200, 6_000] as const;
 const HANG_MS = [9_000, 11_000] as const;
 const AMOUNT = 1_000;
