@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import type { PoliciesReport } from "../../src/api/policies.ts";
 import { LISTENER_ADDRESSES } from "../../src/base/model/listener-addresses.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
+import { resolverPorts } from "../support/client/resolver-ports.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
@@ -57,12 +58,6 @@ async function policyOf(name: string): Promise<PoliciesReport["containers"][numb
   return (JSON.parse(stdout) as PoliciesReport).containers.find(({ container }) => container === name);
 }
 
-// Where Docker's resolver listens in the container: its own ports, behind its rules.
-async function dockersPorts(): Promise<number[]> {
-  const { stdout } = await agent.exec("cat", ["/proc/net/udp"]);
-  return [...stdout.matchAll(/: 0B00007F:([0-9A-F]{4}) /g)].map(([, port]) => Number.parseInt(port ?? "", 16));
-}
-
 test("an allowed name is answered, and every moment is closed", async () => {
   assert.deepEqual(dataOf(await dig(agent, "a1.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(agent, "evil-life.ok.test")).status, "NXDOMAIN");
@@ -90,7 +85,7 @@ test("no name leaves with a container's first instructions", async () => {
 });
 
 test("no name leaves by the ports of Docker's own resolver", async () => {
-  const ports = await dockersPorts();
+  const { udp: ports } = await resolverPorts(agent);
   assert.ok(ports.length > 0, "it has none");
   for (const port of ports) await dig(agent, "+time=1", "+tries=1", "-p", String(port), `evil-port-${port}.ok.test`);
   for (const port of ports) assert.deepEqual(await upstream.queriesFor(`evil-port-${port}.ok.test`), []);

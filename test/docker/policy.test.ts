@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { type DigReply, dataOf, dig, digMany } from "../support/client/dig.ts";
+import { askAtPorts } from "../support/client/resolver-ports.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { CommandResult } from "../support/program/command.ts";
@@ -293,4 +294,26 @@ test("a search list goes on after a name that is refused", async () => {
   const reply = await dig(agent, "+search", "+domain=corp.test", "+ndots=3", "1.cname.test");
   assert.deepEqual([reply.status, reply.question?.name], ["NOERROR", "1.cname.test."]);
   assert.deepEqual(await leaked(), ["1.cname.test"]);
+});
+
+test("Docker's own ports forward nothing for a container while its policy is enforced", async () => {
+  let asked = 0;
+  const leaksAtPorts = async (container: Container): Promise<number> => {
+    await leaked();
+    await askAtPorts(container, () => `port-${(asked += 1)}.ok.test`);
+    return (await leaked()).filter((name) => name.startsWith("port-")).length;
+  };
+  assert.equal(await leaksAtPorts(agent), 0);
+  for (const option of ["+notcp", "+tcp"]) assert.equal((await dig(agent, option, "exact.ok.test")).status, "NOERROR");
+  assert.ok((await leaksAtPorts(free)) > 0);
+  // By UDP and TCP, at the ports of both resolvers.
+  assert.equal(await leaksAtPorts(audited), 4);
+  writeFileSync(file, POLICIES.replace("mode: enforce", "mode: audit"));
+  await instance.reload();
+  await waitFor("open ports", async () => ((await leaksAtPorts(agent)) > 0 ? true : undefined));
+  writeFileSync(file, POLICIES);
+  await instance.reload();
+  await waitFor("closed ports", async () => ((await leaksAtPorts(agent)) === 0 ? true : undefined));
+  await instance.waitForKernel();
+  assert.deepEqual(dataOf(await dig(agent, "db")), [db.address("agents")]);
 });

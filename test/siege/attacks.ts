@@ -1,5 +1,6 @@
 // The attacks of a siege. Each sends something that bears the mark, or to an address that is not allowed; without a policy it gets out.
 import { dig } from "../support/client/dig.ts";
+import { askAtPorts, resolverPorts } from "../support/client/resolver-ports.ts";
 import { type Container, runContainer } from "../support/engine/container.ts";
 import { frame, icmpBody, udpBody } from "../support/packets/frames.ts";
 import { MARK, framesOutside } from "../support/packets/hostile-frames.ts";
@@ -31,26 +32,6 @@ async function askAt(container: Container, server: string, ...options: string[])
     await dig(container, `@${server}`, ...AT_ONCE, ...options, protocol, secret());
 }
 
-// Where Docker's resolver listens: its own ports, behind its rules.
-async function dockersPorts(container: Container): Promise<{ udp: number[]; tcp: number[] }> {
-  const portsIn = async (file: string): Promise<number[]> => {
-    const text = stdoutOf(await container.enter("cat", [`/proc/net/${file}`]), file);
-    return [...text.matchAll(/: 0B00007F:([0-9A-F]{4}) /g)].map(([, port]) => Number.parseInt(port ?? "", 16));
-  };
-  return { udp: await portsIn("udp"), tcp: await portsIn("tcp") };
-}
-
-async function askDocker(container: Container): Promise<void> {
-  const { udp, tcp } = await dockersPorts(container);
-  for (const [option, ports] of [
-    ["+notcp", udp],
-    ["+tcp", tcp],
-  ] as const) {
-    if (ports.length === 0) throw new Error("Docker's resolver has no ports");
-    for (const port of ports) await dig(container, `@${DOCKER}`, ...AT_ONCE, "-p", String(port), option, secret());
-  }
-}
-
 function query(name: string): string {
   const labels = name.split(".").map((label) => String.fromCharCode(label.length) + label);
   return `\u0011\u0011\u0001\0\0\u0001\0\0\0\0\0\0${labels.join("")}\0\0\u0001\0\u0001`;
@@ -60,7 +41,7 @@ async function byRawLoopback({ container, sendBy }: Attacker): Promise<void> {
   // The kernel drops such frames unless it is told otherwise, which root in a container often can.
   for (const key of ["lo.route_localnet", "all.accept_local", "all.route_localnet"])
     await container.enter("sysctl", ["-qw", `net.ipv4.conf.${key}=1`]);
-  const { udp } = await dockersPorts(container);
+  const { udp } = await resolverPorts(container);
   const body = (port: number): Buffer => udpBody("127.0.0.1", DOCKER, port, query(secret()));
   for (const port of [...udp, 53])
     sendBy(
@@ -167,7 +148,7 @@ export const NAME_ATTACKS: readonly Attack[] = [
   },
   {
     about: "a name is asked at the ports of Docker's resolver",
-    act: async ({ container }) => await askDocker(container),
+    act: async ({ container }) => await askAtPorts(container, secret),
   },
   { about: "a raw frame on lo asks Docker's resolver", act: byRawLoopback },
   {
@@ -192,7 +173,7 @@ export const NAME_ATTACKS: readonly Attack[] = [
           "sh",
         );
         await askAt(sidecar, DOCKER);
-        await askDocker(sidecar);
+        await askAtPorts(sidecar, secret);
       }),
   },
   {
@@ -202,7 +183,7 @@ export const NAME_ATTACKS: readonly Attack[] = [
       for (const command of ["iptables", "iptables-legacy"])
         for (const table of ["nat", "filter", "raw"]) await administer(container, command, "-t", table, "-F");
       await askAt(container, DOCKER);
-      await askDocker(container);
+      await askAtPorts(container, secret);
       // Docker's own rules are gone for good, those of dns11 come back.
       await siege.instance.waitFor(container.name, "attached");
     },

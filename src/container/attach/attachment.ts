@@ -111,7 +111,6 @@ export class Attachment {
     return this.#serving?.endpoint.counters;
   }
 
-  /** The endpoint that serves the namespace now. */
   get endpoint(): Endpoint | undefined {
     return this.#serving?.endpoint;
   }
@@ -217,7 +216,7 @@ export class Attachment {
     return this.#serving && this.#kernel;
   }
 
-  /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
+  /** What its rules depend on may have changed: binds what is missing and re-creates the rules in one step. */
   async updateCapture(): Promise<void> {
     // One that has not begun will see this change, too.
     this.#nextUpdate ??= this.#jobs.run(async () => {
@@ -225,7 +224,7 @@ export class Attachment {
       const serving = this.#serving;
       if (serving === undefined || this.#isDraining) return;
       try {
-        await updateServing(serving, this.mode, this.#spared, this.#parts);
+        await updateServing(serving, { mode: this.mode, isEnforced: this.#hold.isEnforced }, this.#spared, this.#parts);
         this.#hold.renew();
       } catch (error) {
         await this.#failWith(error, "REFIT_FAILED");
@@ -265,9 +264,10 @@ export class Attachment {
     await this.updateCapture();
   }
 
-  /** Policies may have changed. */
-  renewPolicy(): void {
+  /** Policies may have changed. Returns whether the rules have to follow. */
+  renewPolicy(): boolean {
     this.#hold.renewPolicy();
+    return this.#serving?.closesResolver === !this.#hold.isEnforced;
   }
 
   /** Lets go, where Docker's resolver must not answer: the keeper refuses all queries. Returns whether it does. */

@@ -15,7 +15,8 @@ type Known = Pick<ServedNamespace, "spared"> & { readonly id: NamespaceId };
 export class KeeperHold {
   readonly #keep: Keep | undefined;
   readonly #known: () => Known | undefined;
-  readonly #isEnforced: () => boolean;
+  readonly #containerId: string;
+  readonly #isEnforcedIn: AttachmentParts["isEnforced"];
   #serving: Serving | undefined;
   #hold: Hold | undefined;
   #alone: WhenAlone = "hand-back";
@@ -27,7 +28,8 @@ export class KeeperHold {
   ) {
     this.#keep = keep;
     this.#known = known;
-    this.#isEnforced = () => isEnforced?.(containerId) === true;
+    this.#containerId = containerId;
+    this.#isEnforcedIn = isEnforced;
   }
 
   begin(serving: Serving): void {
@@ -45,6 +47,11 @@ export class KeeperHold {
   /** Policies may have changed. */
   renewPolicy(): void {
     if (this.#whenAlone() !== this.#alone) this.renew();
+  }
+
+  /** Whether a policy is enforced in it. */
+  get isEnforced(): boolean {
+    return this.#isEnforcedIn?.(this.#containerId) === true;
   }
 
   /** Whether the keeper refuses its queries when nobody serves it. */
@@ -92,6 +99,6 @@ export class KeeperHold {
 
   /** Where only probes come to us, Docker's resolver answers in any case. */
   #whenAlone(): WhenAlone {
-    return this.#isEnforced() && this.#serving?.isTrial === false ? "refuse" : "hand-back";
+    return this.isEnforced && this.#serving?.isTrial === false ? "refuse" : "hand-back";
   }
 }

@@ -93,7 +93,9 @@ export async function openServing(
       return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });
     created.endpoint = endpoint;
-    const input = planInputOf(opened, spared);
+    // Its policy is known since it has an endpoint.
+    const closesResolver = parts.isEnforced?.(containerId) === true;
+    const input = planInputOf({ ...opened, closesResolver }, spared);
     if (held !== undefined) await opened.rules.replaceTables(servingPlan(input));
     else await opened.rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
     if (!opened.kernel.isTrial) endpoint.setMemory(opened.kernel.space);
@@ -101,6 +103,7 @@ export async function openServing(
     const serving: Serving = Object.assign(lifetime, {
       ...opened,
       endpoint,
+      closesResolver,
       isTrial: isTrial && held === undefined,
     });
     return { serving, spared };
@@ -164,10 +167,10 @@ async function rollBack(
   await netns.read(() => mode.undo());
 }
 
-/** Binds what the mode captures now and did not before, and replaces the rules. */
+/** Binds what the mode captures now and did not before, and replaces the rules by those that are needed now. */
 export async function updateServing(
   serving: Serving,
-  mode: AttachMode,
+  { mode, isEnforced: closesResolver }: { readonly mode: AttachMode; readonly isEnforced: boolean },
   spared: readonly number[],
   parts: AttachmentParts,
 ): Promise<void> {
@@ -177,14 +180,14 @@ export async function updateServing(
   });
   adaptKernel(serving, capture, parts);
   try {
-    const input = planInputOf({ ...serving, capture, pairs }, spared);
+    const input = planInputOf({ ...serving, capture, pairs, closesResolver }, spared);
     await serving.rules.replaceTables(serving.isTrial ? trialPlan(input) : servingPlan(input));
   } catch (error) {
     closeSockets(added);
     throw error;
   }
   serving.endpoint.add(added);
-  Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
+  Object.assign(serving, { capture, pairs, closesResolver, bound: [...serving.bound, ...added] });
 }
 
 /** Re-creates rules that no process owns, because another program may have flushed them. Returns whether it did. */

@@ -119,7 +119,7 @@ export class Reconciler {
     }
   }
 
-  /** The captured addresses of this namespace may have changed. */
+  /** What the rules of this namespace depend on may have changed. */
   updateCapture(containerId: string): void {
     const entry = this.#entries.get(containerId);
     const attachment = entry?.attachment;
@@ -158,7 +158,7 @@ export class Reconciler {
 
   /** Policies may have changed. */
   renewPolicies(): void {
-    for (const [, attachment] of this.attachments()) attachment.renewPolicy();
+    for (const [id, attachment] of this.attachments()) if (attachment.renewPolicy()) this.updateCapture(id);
   }
 
   /** It is not to be served, nor to be left to Docker's resolver. */

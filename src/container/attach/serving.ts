@@ -29,6 +29,8 @@ export interface Serving {
   readonly kernel: KernelTier;
   /** Only probes are redirected so far. */
   isTrial: boolean;
+  /** Its rules close the ports of Docker's resolver, because a policy is enforced. */
+  closesResolver: boolean;
   /** The namespace's descriptor is closed: its number may be reused. */
   isEnded: boolean;
 }
@@ -39,13 +41,19 @@ export function listenAddressesOf(pairs: readonly NamespaceSockets[]): ListenAdd
 
 /** The input of a rule plan; `spared` are client ports of connections to Docker's resolver from before. */
 export function planInputOf(
-  { capture, pairs, zone, kernel }: Pick<Serving, "capture" | "pairs" | "zone" | "kernel">,
+  {
+    capture,
+    pairs,
+    zone,
+    kernel,
+    closesResolver,
+  }: Pick<Serving, "capture" | "pairs" | "zone" | "kernel" | "closesResolver">,
   spared: readonly number[],
 ): PlanInput {
   const listening = listenAddressesOf(pairs);
   const untracked = kernel.space === undefined ? "none" : kernel.isTrial ? "probes" : "all";
   const marks = { passthroughMark: PASSTHROUGH_MARK, trialMark: TRIAL_MARK };
-  return { capture, listening, zone, untracked, sparedPorts: spared, ...marks };
+  return { capture, listening, zone, untracked, closesResolver, sparedPorts: spared, ...marks };
 }
 
 export interface ServingProbeRequest extends Partial<ProbeRequest> {

@@ -4,11 +4,14 @@
  * send queries through the namespace, incoming packets get the same treatment, and a guard chain protects our ports
  * from other packets.
  *
+ * Where a policy is enforced, the guard chain also closes the ports of Docker's resolver, which are at the same address as ours and
+ * forward every name: they accept only what Docker's rules redirect there.
+ *
  * NAT state is in conntrack, and a process that dies leaves its entries there. In a zone of our own these stale entries
  * do no harm: without our rules the next packet is tracked in the default zone, by Docker's rules. Nor do they affect
  * our next start, which uses another zone.
  */
-import { type Capture, type ControlGroup, type Redirect, protocolsOf } from "../capture/capture.ts";
+import { type Capture, type ControlGroup, DOCKER_RESOLVER, type Redirect, protocolsOf } from "../capture/capture.ts";
 
 export type Protocol = "udp" | "tcp";
 
@@ -86,6 +89,8 @@ export interface PlanInput {
   readonly zone: number;
   /** Whose UDP goes past connection tracking, where a program at lo answers it, or writes our port into it. */
   readonly untracked?: "none" | "probes" | "all";
+  /** Whether the ports of Docker's resolver are closed to packets that no rule has redirected. */
+  readonly closesResolver?: boolean;
   /** Client ports of TCP connections to Docker's resolver that were open before we attached; not redirected. */
   readonly sparedPorts: readonly number[];
   /** Packets with this mark are ours and skip all our rules: the passthrough to Docker's resolver. */
@@ -165,9 +170,10 @@ function tablePlans(
     if (listeners.length === 0) return [];
     const inside = insideChains(input, listeners, queriesFor(listeners, "fromInside"));
     const servesPods = listeners.some(({ redirect }) => redirect.fromPods.length > 0);
-    const pods = servesPods ? podChains(input, family, listeners, queriesFor(listeners, "fromPods")) : [];
-    const hostGuard = input.capture.guardsPorts === true ? [guardChain(listeners.flatMap(portGuards))] : [];
-    return [{ family, name: TABLE_NAME, chains: [...inside, ...pods, ...hostGuard] }];
+    const pods = servesPods ? podChains(input, queriesFor(listeners, "fromPods")) : [];
+    const guards = guardRules(input, family, listeners);
+    const guard = guards.length > 0 ? [guardChain(guards)] : [];
+    return [{ family, name: TABLE_NAME, chains: [...inside, ...pods, ...guard] }];
   });
 }
 
@@ -201,12 +207,7 @@ function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[],
 }
 
 /** The chains for packets from pods; packets from Docker's networks are accepted unchanged. */
-function podChains(
-  { capture }: PlanInput,
-  family: IpFamily,
-  listeners: readonly ListeningRedirect[],
-  queries: QueryRules,
-): ChainPlan[] {
+function podChains({ capture }: PlanInput, queries: QueryRules): ChainPlan[] {
   const bypass = capture.bypassInterfaces.map((index): RulePlan => ({
     match: { interface: index },
     action: { kind: "accept" },
@@ -226,7 +227,6 @@ function podChains(
       priority: PRIORITY_NAT,
       rules: [...bypass, ...queries.translate],
     },
-    guardChain(family === "ip" && capture.guardsLoopback ? [LOOPBACK_GUARD] : listeners.flatMap(portGuards)),
   ];
 }
 
@@ -235,6 +235,43 @@ export const GUARD_CHAIN = "guard";
 
 function guardChain(rules: readonly RulePlan[]): ChainPlan {
   return { name: GUARD_CHAIN, type: "filter", hook: "input", priority: PRIORITY_GUARD, rules };
+}
+
+function guardRules(input: PlanInput, family: IpFamily, listeners: readonly ListeningRedirect[]): RulePlan[] {
+  const { capture, closesResolver } = input;
+  const servesPods = listeners.some(({ redirect }) => redirect.fromPods.length > 0);
+  const closing = closesResolver === true ? resolverGuards(input, listeners) : [];
+  if (servesPods && family === "ip" && capture.guardsLoopback) return [LOOPBACK_GUARD, ...closing];
+  return [...(servesPods || capture.guardsPorts === true ? listeners.flatMap(portGuards) : []), ...closing];
+}
+
+/** Where the kernel answers, connection tracking does not know our own conversations, so they come first. */
+function resolverGuards({ passthroughMark }: PlanInput, listeners: readonly ListeningRedirect[]): RulePlan[] {
+  const own = listeners.filter(({ redirect }) => redirect.bind === DOCKER_RESOLVER);
+  if (own.length === 0) return [];
+  return [
+    // Most packets by far.
+    { match: { isFromOutside: true }, action: { kind: "accept" } },
+    { match: { mark: passthroughMark }, action: { kind: "accept" } },
+    ...own.flatMap(({ listening }) =>
+      PROTOCOLS.flatMap((protocol) =>
+        conversations(listening, protocol).map((match): RulePlan => ({ match, action: { kind: "accept" } })),
+      ),
+    ),
+    ...PROTOCOLS.map((protocol): RulePlan => ({
+      match: { protocol, destination: DOCKER_RESOLVER, isNotDnat: true },
+      action: { kind: "drop" },
+    })),
+  ];
+}
+
+/** What is sent from one of our ports, and to it. */
+function conversations(listening: ListenAddress, protocol: Protocol): Match[] {
+  const port = portOf(listening, protocol);
+  return [
+    { protocol, source: listening.address, sourcePort: port },
+    { protocol, destination: listening.address, destinationPort: port },
+  ];
 }
 
 /** On the host the engine and other resolvers forward queries of those who must not see what the host sees. */
@@ -324,12 +361,8 @@ const NOT_REVERSE: RulePlan = {
 function trackingOfOurPorts(listeners: readonly ListeningRedirect[], input: PlanInput): RulePlan[] {
   return listeners.flatMap(({ listening }) =>
     PROTOCOLS.flatMap((protocol): RulePlan[] => {
-      const port = portOf(listening, protocol);
       const action = trackingOf(protocol, input);
-      return [
-        { match: { protocol, source: listening.address, sourcePort: port }, action },
-        { match: { protocol, destination: listening.address, destinationPort: port }, action },
-      ];
+      return conversations(listening, protocol).map((match) => ({ match, action }));
     }),
   );
 }

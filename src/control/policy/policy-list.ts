@@ -35,7 +35,7 @@ const DEATH: ClosedMoment = {
 const KEPT_AT_DEATH: ClosedMoment = {
   isClosed: false,
   because:
-    "if dns11 ends, its keeper refuses what is asked at 127.0.0.11; but Docker's resolver still answers at its own ports behind that, and everything if the keeper ends, too",
+    "if dns11 ends, its keeper refuses what is asked at 127.0.0.11; but if the keeper ends, too, Docker's resolver answers",
 };
 const BOOT: ClosedMoment = {
   isClosed: false,
@@ -59,7 +59,7 @@ const NAMES_AT_BIRTH: ClosedMoment = {
 };
 const NAMES_IN_LIFE: ClosedMoment = {
   isClosed: false,
-  because: `its connections are held, but if a program asks at the ports behind 127.0.0.11, ${DOCKER_FORWARDS}`,
+  because: `its connections are held, but root in the container can pass dns11's rules there, and then ${DOCKER_FORWARDS}`,
 };
 const NAMES_AT_DEATH: ClosedMoment = {
   isClosed: false,

@@ -170,6 +170,21 @@ test("draining: open TCP connections are still redirected, by their client ports
 
 const GATEWAY = "172.18.0.1";
 const DEDICATED = "169.254.53.53";
+test("where Docker's resolver is closed, its ports accept only what was redirected there, and ours everything", () => {
+  const guards = (input: PlanInput): unknown =>
+    one(servingPlan(input)).chains.find(({ name }) => name === "guard")?.rules;
+  assert.equal(guards(INPUT), undefined);
+  assert.deepEqual(guards({ ...INPUT, closesResolver: true }), [
+    { match: { isFromOutside: true }, action: { kind: "accept" } },
+    PASSTHROUGH,
+    ...ZONE_OF_REPLIES.map(({ match }) => ({ match, action: { kind: "accept" } })),
+    ...["udp", "tcp"].map((protocol) => ({
+      match: { protocol, destination: OURS, isNotDnat: true },
+      action: { kind: "drop" },
+    })),
+  ]);
+});
+
 const NODE: PlanInput = {
   ...INPUT,
   capture: {
