@@ -1188,8 +1188,9 @@ var LIMITS = {
   healthProbes: 32,
   healthProbeEveryMs: 1e3,
   healthProbeMs: 1e4,
-  /** An event loop that is blocked for this long hangs, and the process is killed. */
+  /** An event loop that is blocked for this long hangs, and the process is killed: where no keeper watches it, and where one does. */
   hangSeconds: 8,
+  watchedHangSeconds: 60,
   /** Namespaces with answers in the kernel; answers until the names change, and for some seconds: in all, of one, of each whatever the others have. */
   kernelAnswers: {
     spaces: 4096,
