@@ -26,8 +26,7 @@ export class HangGuard {
   constructor({ isWatched, arm = alarm }: HangGuardParts) {
     this.#isWatched = isWatched;
     this.#arm = arm;
-    // A start hangs nobody up, and takes long on a busy machine.
-    arm(LIMITS.watchedHangSeconds);
+    this.#rearm();
     this.#timer = setInterval(() => this.#rearm(), REARM_MS);
     this.#timer.unref();
   }

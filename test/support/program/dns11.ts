@@ -12,6 +12,7 @@ import { Predecessor } from "../../../src/keeper/predecessor.ts";
 import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
 import { variableOf } from "../../../src/config/environment.ts";
 import type { PlainKey } from "../../../src/config/settings-table.ts";
+import { POOL_THREADS, POOL_VARIABLE } from "../../../src/kernel/in-pool.ts";
 import { PROGRAM } from "./built.ts";
 import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
@@ -45,8 +46,8 @@ export interface Dns11Options {
 }
 
 /**
- * The capabilities that a unit or a container grants. With more, dns11 drops them by executing itself again, which
- * takes a fifth of the CPU time of a start and matters to few tests.
+ * The capabilities that a unit or a container grants. With more, or with fewer threads than the unit sets, dns11 executes itself
+ * again, which takes a quarter of the CPU time of a start and matters to few tests.
  */
 const NO_MORE_THAN_NEEDED = [
   "setpriv",
@@ -128,7 +129,8 @@ export class Dns11 implements AsyncDisposable {
     this.#ownsStateDir = options.stateDir === undefined;
     this.#root = options.root ?? "/";
     const program = options.program ?? [process.execPath, PROGRAM];
-    const prefix = options.prefix ?? (options.program === undefined ? NO_MORE_THAN_NEEDED : []);
+    const isAsByUnit = options.prefix === undefined && options.program === undefined;
+    const prefix = options.prefix ?? (isAsByUnit ? NO_MORE_THAN_NEEDED : []);
     this.stateDir = options.stateDir ?? makeStateDir();
     this.#leftovers = {
       id: `d11-${process.pid}-dns11-${(started += 1)}`,
@@ -145,6 +147,7 @@ export class Dns11 implements AsyncDisposable {
       env: {
         ...process.env,
         DNS11_METRICS_ADDR: "off",
+        ...(isAsByUnit && { [POOL_VARIABLE]: String(POOL_THREADS) }),
         ...variables(options.settings),
         ...options.env,
         PATH: SYSTEM_PATH,

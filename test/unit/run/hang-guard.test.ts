@@ -17,7 +17,7 @@ test("the alarm is short only where no keeper watches, and stays armed at the en
     guard.stop();
     mock.timers.tick(5_000);
     const [short, long] = [LIMITS.hangSeconds, LIMITS.watchedHangSeconds];
-    assert.deepEqual(armed, [long, short, long, short]);
+    assert.deepEqual(armed, [short, short, long, short]);
   } finally {
     mock.timers.reset();
   }
