@@ -123,6 +123,10 @@ const LOG_MEANINGS = [
   ],
   [/cannot enforce a policy/, "The kernel refused the rules of the container; tried again every second. See `reason`."],
   [
+    /^cannot remove the rules for containers that are gone/,
+    "Rules that an earlier process left for containers that are gone stay until dns11 starts again. See `reason`.",
+  ],
+  [
     /^cannot list the services of a swarm network/,
     "Names of services resolve as before. Lists, and names of slots such as web.1, are as old as the last list that was read.",
   ],
@@ -218,15 +222,6 @@ const LOG_MEANINGS = [
     /is down/,
     "The nameserver does not reply, or fails for names of different zones; the reason says which. Others are queried first until it answers again.",
   ],
-  [
-    /a policy is not enforceable/,
-    "The kernel cannot hold the container to its [policy](policy.md#hold-connections-too) with `addresses: enforce`; `reason` says why. Start it without that, or give it a policy with `addresses: names`.",
-  ],
-  [
-    /cannot close the networks of policies/,
-    "Networks of a policy with `addresses: enforce` are not closed before their containers are known; tried again at the next change. See `reason`.",
-  ],
-  [/cannot enforce a policy/, "The kernel refused the rules of the container; tried again every second. See `reason`."],
   [
     /a policy (?:refused|would have refused) a name/,
     "A query of the container is not what its [policy](policy.md) allows; `rule` names the rule and its line. The same query is logged again after a minute; `dns11 policy log` has more. The name is left out unless `queries.names` is full.",

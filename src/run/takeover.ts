@@ -58,7 +58,8 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
 }
 
 async function whenSettled(containerSide: ContainerSide): Promise<void> {
-  while (!containerSide.isSettled) await sleep(SETTLED_POLL_MS, undefined, { ref: false });
+  while (!(containerSide.isSettled && containerSide.isEachKnown))
+    await sleep(SETTLED_POLL_MS, undefined, { ref: false });
 }
 
 /**

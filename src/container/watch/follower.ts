@@ -82,6 +82,7 @@ export class Follower {
   readonly #exitCodes = new Map<string, number>();
   /** Until all are known: how often each was inspected in vain. */
   readonly #inVain = new Map<string, number>();
+  readonly #unknown = new Set<string>();
   #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
@@ -105,6 +106,11 @@ export class Follower {
   /** Open once every running container has been inspected; one that cannot be, several times in vain. */
   get synced(): Gate {
     return this.#synced;
+  }
+
+  /** Running containers that could not be inspected so far, once the others have been: nothing may be concluded about them. */
+  get unknown(): ReadonlySet<string> {
+    return this.#unknown;
   }
 
   /** Inspects every running container once, without following. */
@@ -261,6 +267,7 @@ export class Follower {
       const json = await this.#engine.container(id);
       if (json === undefined || !isUp(json)) {
         this.#inVain.delete(id);
+        this.#unknown.delete(id);
         // While what was known of it still is: its names never go upstream.
         if (json === undefined) this.#hooks.stopped?.remove(id);
         else this.#putStopped(json);
@@ -274,6 +281,7 @@ export class Follower {
       const fact = containerFact(json, this.#hooks.filesOf(json), split);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#inVain.delete(id);
+      this.#unknown.delete(id);
       this.#hooks.onContainer(fact);
       if (isPending) await this.#splitLater(fact, json, image);
     } catch (error) {
@@ -342,6 +350,7 @@ export class Follower {
   #checkSynced(): void {
     if (this.#synced.isOpen || !this.#hasListed || this.#marked.size > 0 || this.#inspecting.size > 0) return;
     if ([...this.#inVain.values()].some((times) => times < INSPECTS_IN_VAIN)) return;
+    for (const id of this.#inVain.keys()) this.#unknown.add(id);
     this.#inVain.clear();
     this.#synced.open();
     this.#hooks.onSynced();

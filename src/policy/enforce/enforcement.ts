@@ -101,11 +101,12 @@ export class Enforcement {
     for (const id of all) this.update(id);
   }
 
-  /** Removes what an earlier process left for containers that are gone. All that are there are known by now. */
-  async removeOthers(): Promise<void> {
+  /** Removes what an earlier process left for containers that are gone, unless they are `unknown`: these may be there. */
+  async removeOthers(unknown: ReadonlySet<string>): Promise<void> {
     const table = await this.#openedTable();
-    const known = new Set([...this.#entries.keys()].map(shortId));
-    for (const id of [...table.containers]) if (!known.has(id)) await table.remove(id);
+    const kept = new Set([...this.#entries.keys(), ...unknown].map(shortId));
+    for (const id of [...table.containers]) if (!kept.has(id)) await table.remove(id);
+    if (unknown.size > 0) return;
     const wanted = [...this.#entries.values()].map((entry) => entry.wanted);
     // Rules of a link that is not known yet stay until it is.
     if (!wanted.every(({ isComplete }) => isComplete)) return;

@@ -149,6 +149,10 @@ export class EngineSide implements ContainerSide {
     return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled && this.lan.lan.isSettled;
   }
 
+  get isEachKnown(): boolean {
+    return this.follower.unknown.size === 0;
+  }
+
   get listenerReport(): ListenerReport | null {
     if (this.listener.place.state === "off") return null;
     const builds = this.builds.report;

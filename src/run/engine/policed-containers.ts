@@ -14,6 +14,7 @@ import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import type { Directory } from "../../container/registry/directory.ts";
+import type { Follower } from "../../container/watch/follower.ts";
 import { networkFact } from "../../container/watch/translate.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
@@ -37,6 +38,8 @@ interface PolicedContainersParts {
   readonly gate: AnswerGate;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** Running containers that could not be inspected. */
+  readonly unknown: () => ReadonlySet<string>;
   /** Keeps what is closed for the next boot. */
   readonly boot: BootClosing;
   /** All networks of the engine, also those without containers. */
@@ -56,6 +59,8 @@ export class PolicedContainers {
   readonly #assignments = new Map<string, Assignment>();
   #table: Promise<PolicyTable> | undefined;
   #isClosed = false;
+  /** An earlier process may have left something for containers that are not known yet. */
+  #hasOthers = false;
   /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
   #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
   #closing: Promise<void> = Promise.resolve();
@@ -98,7 +103,19 @@ export class PolicedContainers {
       return;
     }
     await this.#parts.links.settled();
-    await this.enforcement.removeOthers();
+    await this.#removeOthers();
+  }
+
+  /** Again when all containers are known. */
+  async #removeOthers(): Promise<void> {
+    const unknown = this.#parts.unknown();
+    this.#hasOthers = unknown.size > 0;
+    try {
+      await this.enforcement.removeOthers(unknown);
+    } catch (error) {
+      const reason = reasonOf(error);
+      this.#parts.onEvent({ reason }, "cannot remove the rules for containers that are gone", "warn");
+    }
   }
 
   /** A network was made or removed. */
@@ -153,6 +170,7 @@ export class PolicedContainers {
     if (!links.isStarted) void links.start(facts().values());
     this.enforcement.updateAll(assignments.keys());
     this.#closeNetworks();
+    if (this.#hasOthers && this.#parts.unknown().size === 0) void this.#removeOthers();
   }
 
   /** Networks that an enforced policy is for are closed until each container on them is known. */
@@ -282,6 +300,7 @@ interface Side {
   readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly links: ContainerLinks;
+  readonly follower: Pick<Follower, "unknown">;
 }
 
 export function openPoliced(side: Side, parts: ContainerSideParts, { host, engine }: EngineAccess): PolicedContainers {
@@ -295,6 +314,7 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
     gate: querySide.gate,
     facts: () => side.directory.containers,
     networkOf: (id) => side.directory.network(id),
+    unknown: () => side.follower.unknown,
     listNetworks: async () => (await engine.networks()).map(networkFact),
     onEvent: eventLogger(log),
     onPolicies: () => side.reconciler.renewPolicies(),

@@ -193,7 +193,7 @@ test("a container whose inspect fails is tried again before the follower is sync
   engine.put("b");
   engine.put("c");
   for (const id of ["a", "c"]) engine.failing.add(id);
-  follow();
+  const follower = follow();
   await settle();
   assert.deepEqual([[...known.keys()], synced], [["b"], 0]);
   engine.failing.delete("a");
@@ -201,9 +201,11 @@ test("a container whose inspect fails is tried again before the follower is sync
   assert.deepEqual([[...known.keys()].toSorted(), synced], [["a", "b"], 0]);
   await later();
   assert.deepEqual([engine.inspected.filter((id) => id === "c").length, synced], [3, 1]);
+  assert.deepEqual([...follower.unknown], ["c"]);
   engine.failing.delete("c");
   await later();
   assert.deepEqual([known.has("c"), synced], [true, 1]);
+  assert.deepEqual([...follower.unknown], []);
 });
 
 test("an event marks its container, and only that one is inspected", async () => {
