@@ -39,7 +39,7 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   /** Every known container is attached and verified, or has been refused. */
   readonly isSettled: boolean;
   /** Every running container could be inspected by now. */
-  readonly isEachKnown: boolean;
+  readonly areAllKnown: boolean;
   /** Time of the last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: number;
   /** Prepares other settings while the current ones stay in force; the result puts them into force. */

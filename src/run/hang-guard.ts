@@ -3,7 +3,7 @@
  * every second. An event loop that no longer gets to re-arming it is killed by SIGALRM, and the owned tables go with
  * the process.
  *
- * The alarm counts all time, also that in which a busy machine gives the process no processor. A keeper does better, so beside one
+ * The alarm counts all time, including time in which a busy machine gives the process no processor. A keeper does better, so beside one
  * the alarm is for the case that the keeper is lost at the same time.
  */
 import { LIMITS } from "../base/limits.ts";

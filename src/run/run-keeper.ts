@@ -160,7 +160,7 @@ export class RunKeeper {
     this.#unused = undefined;
   }
 
-  /** All containers are known, and attached where they are to be: hands back what nobody has claimed. */
+  /** Every container is known, and attached where it is to be: hands back what nobody has claimed. */
   settled(): void {
     for (const id of this.#refused.keys()) if (!this.#refusedOn.has(id)) this.#handBack(id);
   }

@@ -58,7 +58,7 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
 }
 
 async function whenSettled(containerSide: ContainerSide): Promise<void> {
-  while (!(containerSide.isSettled && containerSide.isEachKnown))
+  while (!(containerSide.isSettled && containerSide.areAllKnown))
     await sleep(SETTLED_POLL_MS, undefined, { ref: false });
 }
 

@@ -185,6 +185,8 @@ test("a new process that is killed at any moment of its start leaves the keeper 
       await killed.ended();
       await assertRefusing();
       await assertHandedBack();
+      // It has answered, and who is killed three times while it answers a container quarantines that.
+      if (killed.log.includes("took over")) break;
     }
     await restart();
   });

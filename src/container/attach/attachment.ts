@@ -267,7 +267,7 @@ export class Attachment {
   /** Policies may have changed. Returns whether the rules have to follow. */
   renewPolicy(): boolean {
     this.#hold.renewPolicy();
-    return this.#serving?.closesResolver === !this.#hold.isEnforced;
+    return this.#serving !== undefined && this.#serving.closesResolver !== this.#hold.isEnforced();
   }
 
   /** Lets go, where Docker's resolver must not answer: the keeper refuses all queries. Returns whether it does. */

@@ -50,9 +50,7 @@ export class KeeperHold {
   }
 
   /** Whether a policy is enforced in it. */
-  get isEnforced(): boolean {
-    return this.#isEnforcedIn?.(this.#containerId) === true;
-  }
+  readonly isEnforced = (): boolean => this.#isEnforcedIn?.(this.#containerId) === true;
 
   /** Whether the keeper refuses its queries when nobody serves it. */
   get isRefusing(): boolean {
@@ -99,6 +97,6 @@ export class KeeperHold {
 
   /** Where only probes come to us, Docker's resolver answers in any case. */
   #whenAlone(): WhenAlone {
-    return this.isEnforced && this.#serving?.isTrial === false ? "refuse" : "hand-back";
+    return this.isEnforced() && this.#serving?.isTrial === false ? "refuse" : "hand-back";
   }
 }

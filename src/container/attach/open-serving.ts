@@ -17,7 +17,7 @@ import { dialIn } from "../namespace/dial.ts";
 import { bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { inheritRuleSet, openRuleSet } from "../rules/open-rule-set.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
-import { servingPlan, trialPlan } from "../rules/plan.ts";
+import { type TablePlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 import { installedRules, requireUnserved } from "../rules/installed-rules.ts";
 import type { AttachMode } from "./attach-mode.ts";
@@ -93,11 +93,19 @@ export async function openServing(
       return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });
     created.endpoint = endpoint;
-    // Its policy is known since it has an endpoint.
-    const closesResolver = parts.isEnforced?.(containerId) === true;
-    const input = planInputOf({ ...opened, closesResolver }, spared);
-    if (held !== undefined) await opened.rules.replaceTables(servingPlan(input));
-    else await opened.rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
+    // Opening the endpoint has assigned its policy.
+    const isEnforced = (): boolean => parts.isEnforced?.(containerId) === true;
+    let closesResolver = isEnforced();
+    const plans = (): TablePlan[] => {
+      const plan = isTrial && held === undefined ? trialPlan : servingPlan;
+      return plan(planInputOf({ ...opened, closesResolver }, spared));
+    };
+    if (held !== undefined) await opened.rules.replaceTables(plans());
+    else await opened.rules.install(plans(), orphaned);
+    while (isEnforced() !== closesResolver) {
+      closesResolver = !closesResolver;
+      await opened.rules.replaceTables(plans());
+    }
     if (!opened.kernel.isTrial) endpoint.setMemory(opened.kernel.space);
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {
@@ -170,7 +178,7 @@ async function rollBack(
 /** Binds what the mode captures now and did not before, and replaces the rules by those that are needed now. */
 export async function updateServing(
   serving: Serving,
-  { mode, isEnforced: closesResolver }: { readonly mode: AttachMode; readonly isEnforced: boolean },
+  { mode, isEnforced }: { readonly mode: AttachMode; readonly isEnforced: () => boolean },
   spared: readonly number[],
   parts: AttachmentParts,
 ): Promise<void> {
@@ -179,9 +187,13 @@ export async function updateServing(
     return { capture: wanted, ...pairsFor(wanted.redirects, serving.bound) };
   });
   adaptKernel(serving, capture, parts);
+  let closesResolver: boolean;
   try {
-    const input = planInputOf({ ...serving, capture, pairs, closesResolver }, spared);
-    await serving.rules.replaceTables(serving.isTrial ? trialPlan(input) : servingPlan(input));
+    do {
+      closesResolver = isEnforced();
+      const input = planInputOf({ ...serving, capture, pairs, closesResolver }, spared);
+      await serving.rules.replaceTables(serving.isTrial ? trialPlan(input) : servingPlan(input));
+    } while (isEnforced() !== closesResolver);
   } catch (error) {
     closeSockets(added);
     throw error;

@@ -19,6 +19,7 @@ import type { OpenEndpointFor } from "./endpoint.ts";
 import type { AttachmentState } from "./attachment-state.ts";
 import { KernelTurns } from "./kernel-turns.ts";
 import { namespaceOf } from "./leave-serving.ts";
+import { PolicyRenewal } from "./policy-renewal.ts";
 import { verifyAndWait } from "./verify-and-wait.ts";
 import { VerifyQueue } from "./verify-queue.ts";
 
@@ -68,6 +69,7 @@ export class Reconciler {
   readonly #queue = new Set<string>();
   /** The namespaces of containers that are neither served nor left to Docker's resolver. */
   readonly #refused = new Map<string, NamespaceId>();
+  readonly #policyRenewal = new PolicyRenewal((containerId) => this.updateCapture(containerId));
   /** Attachments that are being detached. */
   readonly #detaching = new Map<Attachment, Promise<void>>();
   readonly #everyMs: number;
@@ -158,7 +160,7 @@ export class Reconciler {
 
   /** Policies may have changed. */
   renewPolicies(): void {
-    for (const [id, attachment] of this.attachments()) if (attachment.renewPolicy()) this.updateCapture(id);
+    this.#policyRenewal.renew(this.attachments());
   }
 
   /** It is not to be served, nor to be left to Docker's resolver. */

@@ -215,6 +215,7 @@ function matchWords(match: Match, interfaceName: (index: number) => string): str
     ...(destinationPort === undefined ? [] : ["--dport", String(destinationPort)]),
     ...(mark === undefined ? [] : ["-m", "mark", "--mark", `0x${mark.toString(16)}`]),
     ...(match.isNotDnat === true ? ["-m", "conntrack", "!", "--ctstate", "DNAT"] : []),
+    ...(match.isDnat === true ? ["-m", "conntrack", "--ctstate", "DNAT"] : []),
   ];
 }
 

@@ -201,10 +201,10 @@ function writeMatch(w: NetlinkWriter, family: IpFamily, match: Match): void {
   if (match.lacksBytes !== undefined) {
     matchString(w, match.lacksBytes, STRING_MATCH_IGNORES_CASE | STRING_MATCH_INVERTS);
   }
-  if (match.isNotDnat === true) {
+  if (match.isNotDnat === true || match.isDnat === true) {
     loadTracked(w, nft.NFT_CT_STATUS);
     maskBytes(w, nativeU32(nft.IPS_DST_NAT));
-    compare(w, nativeU32(NOT_TRANSLATED));
+    compare(w, nativeU32(NOT_TRANSLATED), match.isDnat === true ? nft.NFT_CMP_NEQ : undefined);
   }
 }
 

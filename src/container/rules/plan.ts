@@ -5,7 +5,7 @@
  * from other packets.
  *
  * Where a policy is enforced, the guard chain also closes the ports of Docker's resolver, which are at the same address as ours and
- * forward every name: they accept only what Docker's rules redirect there.
+ * forward every name: only what Docker's rules redirect gets there, and nothing to any other port of that address but ours.
  *
  * NAT state is in conntrack, and a process that dies leaves its entries there. In a zone of our own these stale entries
  * do no harm: without our rules the next packet is tracked in the default zone, by Docker's rules. Nor do they affect
@@ -51,6 +51,8 @@ export interface Match {
   readonly lacksBytes?: Uint8Array;
   /** No DNAT rule has changed the destination. */
   readonly isNotDnat?: true;
+  /** A DNAT rule has changed the destination. Of what is not tracked nobody knows that. */
+  readonly isDnat?: true;
 }
 
 interface RulePlan {
@@ -245,32 +247,29 @@ function guardRules(input: PlanInput, family: IpFamily, listeners: readonly List
   return [...(servesPods || capture.guardsPorts === true ? listeners.flatMap(portGuards) : []), ...closing];
 }
 
-/** Where the kernel answers, connection tracking does not know our own conversations, so they come first. */
 function resolverGuards({ passthroughMark }: PlanInput, listeners: readonly ListeningRedirect[]): RulePlan[] {
   const own = listeners.filter(({ redirect }) => redirect.bind === DOCKER_RESOLVER);
   if (own.length === 0) return [];
-  return [
-    // Most packets by far.
-    { match: { isFromOutside: true }, action: { kind: "accept" } },
-    { match: { mark: passthroughMark }, action: { kind: "accept" } },
+  const accepted: Match[] = [
+    // First, because most of what a container receives is that.
+    { isFromOutside: true },
+    { mark: passthroughMark },
+    // Where the kernel answers, connection tracking does not know our own conversations.
     ...own.flatMap(({ listening }) =>
-      PROTOCOLS.flatMap((protocol) =>
-        conversations(listening, protocol).map((match): RulePlan => ({ match, action: { kind: "accept" } })),
-      ),
+      PROTOCOLS.map((protocol) => ({
+        protocol,
+        destination: listening.address,
+        destinationPort: portOf(listening, protocol),
+      })),
     ),
+    { isDnat: true },
+  ];
+  return [
+    ...accepted.map((match): RulePlan => ({ match, action: { kind: "accept" } })),
     ...PROTOCOLS.map((protocol): RulePlan => ({
-      match: { protocol, destination: DOCKER_RESOLVER, isNotDnat: true },
+      match: { protocol, destination: DOCKER_RESOLVER },
       action: { kind: "drop" },
     })),
-  ];
-}
-
-/** What is sent from one of our ports, and to it. */
-function conversations(listening: ListenAddress, protocol: Protocol): Match[] {
-  const port = portOf(listening, protocol);
-  return [
-    { protocol, source: listening.address, sourcePort: port },
-    { protocol, destination: listening.address, destinationPort: port },
   ];
 }
 
@@ -361,8 +360,12 @@ const NOT_REVERSE: RulePlan = {
 function trackingOfOurPorts(listeners: readonly ListeningRedirect[], input: PlanInput): RulePlan[] {
   return listeners.flatMap(({ listening }) =>
     PROTOCOLS.flatMap((protocol): RulePlan[] => {
+      const port = portOf(listening, protocol);
       const action = trackingOf(protocol, input);
-      return conversations(listening, protocol).map((match) => ({ match, action }));
+      return [
+        { match: { protocol, source: listening.address, sourcePort: port }, action },
+        { match: { protocol, destination: listening.address, destinationPort: port }, action },
+      ];
     }),
   );
 }

@@ -223,7 +223,7 @@ export class Follower {
     this.#lastActivityMs = performance.now();
     const known = this.#hooks.known();
     const ids = new Set(listed.map(({ Id: id }) => id));
-    for (const id of known.keys()) if (!ids.has(id)) this.#mark(id);
+    for (const id of [...known.keys(), ...this.#inVain.keys(), ...this.#unknown]) if (!ids.has(id)) this.#mark(id);
     await inSlices(this.#comparing(listed, known));
     this.#hasListed = true;
     this.#pump();

@@ -59,7 +59,7 @@ const NAMES_AT_BIRTH: ClosedMoment = {
 };
 const NAMES_IN_LIFE: ClosedMoment = {
   isClosed: false,
-  because: `its connections are held, but root in the container can pass dns11's rules there, and then ${DOCKER_FORWARDS}`,
+  because: `its connections are held, but root in the container can get past dns11's rules there, and then ${DOCKER_FORWARDS}`,
 };
 const NAMES_AT_DEATH: ClosedMoment = {
   isClosed: false,

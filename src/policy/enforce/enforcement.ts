@@ -101,16 +101,19 @@ export class Enforcement {
     for (const id of all) this.update(id);
   }
 
-  /** Removes what an earlier process left for containers that are gone, unless they are `unknown`: these may be there. */
-  async removeOthers(unknown: ReadonlySet<string>): Promise<void> {
+  /**
+   * Removes what an earlier process left for containers that are gone. All that are there are known by now. Returns whether that is
+   * all.
+   */
+  async removeOthers(): Promise<boolean> {
     const table = await this.#openedTable();
-    const kept = new Set([...this.#entries.keys(), ...unknown].map(shortId));
-    for (const id of [...table.containers]) if (!kept.has(id)) await table.remove(id);
-    if (unknown.size > 0) return;
+    const known = new Set([...this.#entries.keys()].map(shortId));
+    for (const id of [...table.containers]) if (!known.has(id)) await table.remove(id);
     const wanted = [...this.#entries.values()].map((entry) => entry.wanted);
     // Rules of a link that is not known yet stay until it is.
-    if (!wanted.every(({ isComplete }) => isComplete)) return;
+    if (!wanted.every(({ isComplete }) => isComplete)) return false;
     await table.removeLinksBut(new Set(wanted.flatMap((each) => policedBy(each).links.map(({ index }) => index))));
+    return true;
   }
 
   /** The namespace has these policies from now on: they say at once that nothing resolves there. */

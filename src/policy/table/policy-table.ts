@@ -101,10 +101,11 @@ export class PolicyTable implements Disposable {
 
   /** Creates the tables, or adopts those that are there with all that they hold. */
   static async open({ memory, within, inherited, resolvers, networks }: PolicyTableParts): Promise<PolicyTable> {
-    const socket = within(() => new NftSocket(memory, inherited));
-    const readingSocket = within(() => new NftSocket(memory));
     const closing = networks === undefined ? [] : networkCommands(networks);
+    const socket = within(() => new NftSocket(memory, inherited));
+    let readingSocket: NftSocket | undefined;
     try {
+      readingSocket = within(() => new NftSocket(memory));
       return new PolicyTable(
         socket,
         readingSocket,
@@ -112,7 +113,7 @@ export class PolicyTable implements Disposable {
       );
     } catch (error) {
       socket.close();
-      readingSocket.close();
+      readingSocket?.close();
       throw error;
     }
   }
@@ -174,12 +175,14 @@ export class PolicyTable implements Disposable {
     const sources = new Map(container.addresses.map((address) => [keyOf(address), container.reachesHost]));
     const others = [...this.#installed].filter(([other]) => other !== id);
     const taken = others.flatMap(([, { sources: theirs }]) => [...theirs].filter(([key]) => sources.has(key)));
-    // What stays is not touched: older kernels may miss an element for a moment when it is removed and added in one transaction.
-    const changed = [...(before?.sources ?? [])].filter(([key, reachesHost]) => sources.get(key) !== reachesHost);
+    // What stays is not touched. Older kernels may miss an element for a moment that is removed and added in one transaction, or refuse
+    // one that is there.
+    const ended = [...(before?.sources ?? [])].filter(([key, reachesHost]) => sources.get(key) !== reachesHost);
+    const begun = [...sources].filter(([key, reachesHost]) => before?.sources.get(key) !== reachesHost);
     await this.#nft.transact([
       ...containerCommands(container),
-      ...this.#whoCommands("remove", id, [...taken, ...changed]),
-      ...this.#whoCommands("add", id, [...sources]),
+      ...this.#whoCommands("remove", id, [...taken, ...ended]),
+      ...this.#whoCommands("add", id, begun),
       ...links.flatMap(linkCommands),
     ]);
     for (const [, other] of others) other.sources = new Map([...other.sources].filter(([key]) => !sources.has(key)));
@@ -264,7 +267,6 @@ export class PolicyTable implements Disposable {
     );
   }
 
-  /** A chain goes with its link, so it may be gone. */
   /** Removes the rules of all links but these: an earlier process may have left them. */
   async removeLinksBut(kept: ReadonlySet<number>): Promise<void> {
     await this.#inTurn(async () => {
@@ -273,6 +275,7 @@ export class PolicyTable implements Disposable {
     });
   }
 
+  /** A chain goes with its link, so it may be gone. */
   async #removeLinks(indexes: Iterable<number>): Promise<void> {
     for (const index of indexes) {
       try {

@@ -149,7 +149,7 @@ export class EngineSide implements ContainerSide {
     return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled && this.lan.lan.isSettled;
   }
 
-  get isEachKnown(): boolean {
+  get areAllKnown(): boolean {
     return this.follower.unknown.size === 0;
   }
 

@@ -14,7 +14,6 @@ import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import type { Directory } from "../../container/registry/directory.ts";
-import type { Follower } from "../../container/watch/follower.ts";
 import { networkFact } from "../../container/watch/translate.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
@@ -38,8 +37,8 @@ interface PolicedContainersParts {
   readonly gate: AnswerGate;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
-  /** Running containers that could not be inspected. */
-  readonly unknown: () => ReadonlySet<string>;
+  /** Whether every running container could be inspected. */
+  readonly areAllKnown: () => boolean;
   /** Keeps what is closed for the next boot. */
   readonly boot: BootClosing;
   /** All networks of the engine, also those without containers. */
@@ -52,6 +51,7 @@ interface PolicedContainersParts {
 /** How long another process may have the tables: as long as it takes to learn all containers, and to drain. */
 const OWNED_MS_MAX = 60_000;
 const OWNED_POLL_MS = 10;
+const LEFTOVERS_POLL_MS = 5_000;
 
 export class PolicedContainers {
   readonly #parts: PolicedContainersParts;
@@ -59,8 +59,6 @@ export class PolicedContainers {
   readonly #assignments = new Map<string, Assignment>();
   #table: Promise<PolicyTable> | undefined;
   #isClosed = false;
-  /** An earlier process may have left something for containers that are not known yet. */
-  #hasOthers = false;
   /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
   #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
   #closing: Promise<void> = Promise.resolve();
@@ -92,7 +90,7 @@ export class PolicedContainers {
     return this.#parts.book.policies.some(({ addresses }) => addresses === "enforce");
   }
 
-  /** All running containers are known: what an earlier process has left for others can go. */
+  /** The running containers have been inspected: what an earlier process has left for others can go, once that is true of all. */
   async synced(): Promise<void> {
     this.#refresh();
     if (!this.isOn) {
@@ -102,19 +100,20 @@ export class PolicedContainers {
         this.#parts.onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
       return;
     }
-    await this.#parts.links.settled();
-    await this.#removeOthers();
+    await this.#removeLeftovers();
   }
 
-  /** Again when all containers are known. */
-  async #removeOthers(): Promise<void> {
-    const unknown = this.#parts.unknown();
-    this.#hasOthers = unknown.size > 0;
-    try {
-      await this.enforcement.removeOthers(unknown);
-    } catch (error) {
-      const reason = reasonOf(error);
-      this.#parts.onEvent({ reason }, "cannot remove the rules for containers that are gone", "warn");
+  /** Nothing is concluded before every running container has been inspected: one of them may share the namespace of another. */
+  async #removeLeftovers(): Promise<void> {
+    const { areAllKnown, links, onEvent } = this.#parts;
+    for (; this.isOn && !this.#isClosed; await sleep(LEFTOVERS_POLL_MS, undefined, { ref: false })) {
+      if (!areAllKnown()) continue;
+      try {
+        await links.settled();
+        if (await this.enforcement.removeOthers()) return;
+      } catch (error) {
+        onEvent({ reason: reasonOf(error) }, "cannot remove the rules for containers that are gone", "warn");
+      }
     }
   }
 
@@ -170,7 +169,6 @@ export class PolicedContainers {
     if (!links.isStarted) void links.start(facts().values());
     this.enforcement.updateAll(assignments.keys());
     this.#closeNetworks();
-    if (this.#hasOthers && this.#parts.unknown().size === 0) void this.#removeOthers();
   }
 
   /** Networks that an enforced policy is for are closed until each container on them is known. */
@@ -300,7 +298,7 @@ interface Side {
   readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly links: ContainerLinks;
-  readonly follower: Pick<Follower, "unknown">;
+  readonly areAllKnown: boolean;
 }
 
 export function openPoliced(side: Side, parts: ContainerSideParts, { host, engine }: EngineAccess): PolicedContainers {
@@ -314,7 +312,7 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
     gate: querySide.gate,
     facts: () => side.directory.containers,
     networkOf: (id) => side.directory.network(id),
-    unknown: () => side.follower.unknown,
+    areAllKnown: () => side.areAllKnown,
     listNetworks: async () => (await engine.networks()).map(networkFact),
     onEvent: eventLogger(log),
     onPolicies: () => side.reconciler.renewPolicies(),

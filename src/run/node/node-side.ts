@@ -56,7 +56,7 @@ class NodeSide implements ContainerSide {
   readonly listenerReport = null;
   readonly listenReports = null;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
-  readonly isEachKnown = true;
+  readonly areAllKnown = true;
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;
   readonly #reconciler: Reconciler;

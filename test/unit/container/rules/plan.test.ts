@@ -174,14 +174,15 @@ test("where Docker's resolver is closed, its ports accept only what was redirect
   const guards = (input: PlanInput): unknown =>
     one(servingPlan(input)).chains.find(({ name }) => name === "guard")?.rules;
   assert.equal(guards(INPUT), undefined);
+  const accept = { kind: "accept" };
   assert.deepEqual(guards({ ...INPUT, closesResolver: true }), [
-    { match: { isFromOutside: true }, action: { kind: "accept" } },
+    { match: { isFromOutside: true }, action: accept },
     PASSTHROUGH,
-    ...ZONE_OF_REPLIES.map(({ match }) => ({ match, action: { kind: "accept" } })),
-    ...["udp", "tcp"].map((protocol) => ({
-      match: { protocol, destination: OURS, isNotDnat: true },
-      action: { kind: "drop" },
-    })),
+    { match: { protocol: "udp", destination: OURS, destinationPort: 40_001 }, action: accept },
+    { match: { protocol: "tcp", destination: OURS, destinationPort: 40_002 }, action: accept },
+    { match: { isDnat: true }, action: accept },
+    { match: { protocol: "udp", destination: OURS }, action: { kind: "drop" } },
+    { match: { protocol: "tcp", destination: OURS }, action: { kind: "drop" } },
   ]);
 });
 

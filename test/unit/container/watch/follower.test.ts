@@ -12,6 +12,7 @@ import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/en
 import { type FollowedEngine, Follower, type FollowerHooks } from "../../../../src/container/watch/follower.ts";
 import type { ContainerJson, ImageJson, ListedJson, NetworkJson } from "../../../../src/container/watch/engine-json.ts";
 import { Fault } from "../../../../src/base/lib/fault.ts";
+import { waitFor } from "../../../support/rig/wait.ts";
 
 const INFO: EngineInfo = {
   id: "e",
@@ -206,6 +207,31 @@ test("a container whose inspect fails is tried again before the follower is sync
   await later();
   assert.deepEqual([known.has("c"), synced], [true, 1]);
   assert.deepEqual([...follower.unknown], []);
+});
+
+test("a container that could not be inspected and is not listed any more is known to be gone", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const later = async (): Promise<void> => {
+    mock.timers.tick(60_000);
+    await settle();
+  };
+  engine.put("a");
+  engine.put("b");
+  engine.failing.add("a");
+  const follower = follow();
+  for (let times = 0; times < 4; times++) await later();
+  assert.deepEqual([[...follower.unknown], synced], [["a"], 1]);
+  // It ends while the engine is away, and nobody tries it then.
+  engine.isAway = true;
+  engine.emit("end");
+  await later();
+  await later();
+  engine.running.delete("a");
+  engine.failing.delete("a");
+  engine.isAway = false;
+  mock.timers.reset();
+  await waitFor("it to be missed", () => (follower.unknown.size === 0 ? true : undefined));
+  assert.deepEqual([...known.keys()], ["b"]);
 });
 
 test("an event marks its container, and only that one is inspected", async () => {
