@@ -54,10 +54,11 @@ export class SharedEndpoint {
     });
   }
 
-  /** Forwarded queries that wait for an answer, of the clients that were opened here. */
+  /** Forwarded queries of its askers that wait for an answer, also of clients that are served elsewhere, too. */
   get inFlight(): number {
     let count = 0;
-    for (const { slots } of this.#opened.values()) count += slots.taken;
+    for (const id of new Set([...this.#askers.values(), ...this.#opened.keys()]))
+      count += (this.#opened.get(id) ?? this.#parts.clientOf(id))?.slots.taken ?? 0;
     return count;
   }
 
