@@ -124,7 +124,7 @@ const LOG_MEANINGS = [
   [/cannot enforce a policy/, "The kernel refused the rules of the container; tried again every second. See `reason`."],
   [
     /^cannot remove the rules for containers that are gone/,
-    "Rules that an earlier process left for containers that are gone stay until dns11 starts again. See `reason`.",
+    "Rules that an earlier process left for containers that are gone stay for now; tried again every five seconds. See `reason`.",
   ],
   [
     /^cannot list the services of a swarm network/,

@@ -102,8 +102,8 @@ export class Enforcement {
   }
 
   /**
-   * Removes what an earlier process left for containers that are gone. All that are there are known by now. Returns whether that is
-   * all.
+   * Removes what an earlier process left for containers that are gone. All that are there are known by now. Returns false while rules of
+   * links stay, because some links are not known yet.
    */
   async removeOthers(): Promise<boolean> {
     const table = await this.#openedTable();

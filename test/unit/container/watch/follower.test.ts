@@ -173,6 +173,12 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** The same a minute later; needs the clock of the test. */
+async function later(): Promise<void> {
+  mock.timers.tick(60_000);
+  await settle();
+}
+
 test("containers that run at the start are inspected once, with their networks, before the follower is synced", async () => {
   engine.put("a");
   engine.put("b");
@@ -186,10 +192,6 @@ test("containers that run at the start are inspected once, with their networks, 
 
 test("a container whose inspect fails is tried again before the follower is synced, but not for ever", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
-  const later = async (): Promise<void> => {
-    mock.timers.tick(60_000);
-    await settle();
-  };
   engine.put("a");
   engine.put("b");
   engine.put("c");
@@ -211,10 +213,6 @@ test("a container whose inspect fails is tried again before the follower is sync
 
 test("a container that could not be inspected and is not listed any more is known to be gone", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
-  const later = async (): Promise<void> => {
-    mock.timers.tick(60_000);
-    await settle();
-  };
   engine.put("a");
   engine.put("b");
   engine.failing.add("a");
