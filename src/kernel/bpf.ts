@@ -61,9 +61,14 @@ interface MapPlan {
 /** One buffer for all calls: they neither wait nor call back. */
 const attributes = Buffer.alloc(ATTRIBUTE_BYTES);
 
-function call(command: keyof typeof COMMAND, write: (attributes: Buffer) => void): number {
+function systemCall(): number {
   const number = systemCallNumber("bpf");
   if (number === undefined) throw new SystemFault("bpf", ENOSYS, process.arch);
+  return number;
+}
+
+function call(command: keyof typeof COMMAND, write: (attributes: Buffer) => void): number {
+  const number = systemCall();
   attributes.fill(0);
   write(attributes);
   return c.bpf(number, COMMAND[command], attributes, ATTRIBUTE_BYTES);
@@ -92,9 +97,25 @@ function elementOf(a: Buffer, map: number, key: Uint8Array, value: Uint8Array, f
   a.writeBigUInt64LE(BigInt(flags), 24);
 }
 
-/** Adds an element; an existing one stays as it is. Returns whether it was added. */
-export function insertElement(map: number, key: Uint8Array, value: Uint8Array): boolean {
-  return call("MAP_UPDATE_ELEM", (a) => elementOf(a, map, key, value, BPF_NOEXIST)) >= 0;
+/** Elements of a map that are written one after the other: the addresses of their bytes are looked up once. */
+export class ElementWriter {
+  /** Of the next element. */
+  readonly key: Buffer;
+  readonly value: Buffer;
+  readonly #number = systemCall();
+  readonly #attributes = Buffer.alloc(ATTRIBUTE_BYTES);
+
+  /** The descriptor stays the caller's. */
+  constructor(map: number, keyBytes: number, valueBytes: number) {
+    this.key = Buffer.allocUnsafeSlow(keyBytes);
+    this.value = Buffer.allocUnsafeSlow(valueBytes);
+    elementOf(this.#attributes, map, this.key, this.value, BPF_NOEXIST);
+  }
+
+  /** Adds it; an existing one stays as it is. Returns whether it was added. */
+  insert(): boolean {
+    return c.bpf(this.#number, COMMAND.MAP_UPDATE_ELEM, this.#attributes, ATTRIBUTE_BYTES) >= 0;
+  }
 }
 
 /** Reads an element; returns whether there is one. */

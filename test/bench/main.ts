@@ -12,6 +12,7 @@ import { benchEtcdEngines } from "./etcd-engines.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
+import { benchFirstAnswers } from "./first-answers.ts";
 import { benchHost } from "./host.ts";
 import { benchLab } from "./lab.ts";
 import { benchMemory } from "./memory.ts";
@@ -45,6 +46,11 @@ const LAST: readonly Part[] = [
   ["events", "From the start event to the answer", benchEvents],
   ["failures", "From a failing name to its cause", benchFailures],
   ["breakages", "From a breakage to its cause", async () => await benchBreakages(isQuick ? 1 : 5)],
+  [
+    "first-answers",
+    "The first answer to a name after a change: processor time",
+    async () => await benchFirstAnswers(pace),
+  ],
   ["page", "The page of dns11 ui beside 200 containers", benchPage],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],

@@ -91,7 +91,7 @@ export interface KernelAnswerMemory {
   takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void;
   /** Leaves queries from these source ports to the process, and from some others. */
   leave(ports: Iterable<number>): void;
-  /** Returns whether the kernel repeats this answer from now on. */
+  /** Returns whether the kernel repeats this answer from now on. As below, it is valid during the call only. */
   remember(answer: KernelAnswer): boolean;
   /** Whether the question has been asked often enough that its answer is worth remembering for some seconds. */
   isAskedAgain(question: AskedQuestion): boolean;

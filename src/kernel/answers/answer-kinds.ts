@@ -14,6 +14,8 @@ export class AnswerKinds implements RepeatedCounts {
   readonly #memory: DataView;
   readonly #numbers = new Map<string, number>();
   readonly #kinds: AnswerKind[] = [];
+  /** The number that was asked for last: after a change of names it is most often the same again. */
+  #last: number = REST;
   /** The number of answers of each kind that were taken. */
   readonly #taken = new Float64Array(KINDS);
 
@@ -24,14 +26,16 @@ export class AnswerKinds implements RepeatedCounts {
 
   /** Its number, for the program. */
   numberOf({ type, rcode, source }: AnswerKind): number {
+    const last = this.#kinds[this.#last];
+    if (last?.type === type && last.rcode === rcode && last.source === source) return this.#last;
     const key = `${type} ${rcode} ${source}`;
     const known = this.#numbers.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return (this.#last = known);
     const number = this.#numbers.size + 1;
     if (number >= REST) return REST;
     this.#numbers.set(key, number);
     this.#kinds[number] = { type, rcode, source };
-    return number;
+    return (this.#last = number);
   }
 
   /** Undefined for our own probes. */

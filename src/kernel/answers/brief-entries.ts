@@ -16,10 +16,8 @@ import {
   BRIEF_BODY_BYTES_MAX,
   BRIEF_ENTRY,
   BRIEF_KEY,
-  BRIEF_KEY_BYTES,
   BRIEF_RECORDS_MAX,
   BRIEF_VALUE,
-  BRIEF_VALUE_BYTES,
   LABELS_MAX,
   LOCAL,
   NAME_BYTES_MAX,
@@ -44,14 +42,17 @@ const WORTH_MS = 500;
 /** Turns of two generations are not neighbours. */
 const GENERATION_TURNS = 37;
 
-/** The entry that is being written. */
-const newKey = Buffer.allocUnsafeSlow(BRIEF_KEY_BYTES);
-const newValue = Buffer.allocUnsafeSlow(BRIEF_VALUE_BYTES);
+/** Writes an entry. */
+interface EntryWriter {
+  readonly key: Buffer;
+  readonly value: Buffer;
+  /** Returns whether the key is new, and there is room. */
+  insert(): boolean;
+}
 
 /** The kernel's table, with the entries of all namespaces. */
 interface EntryTable {
-  /** Returns whether the key is new, and there is room. */
-  insert(key: Uint8Array, value: Uint8Array): boolean;
+  readonly writer: EntryWriter;
   read(key: Uint8Array, into: Uint8Array): boolean;
   delete(round: BriefRound): void;
   /** Has all namespaces delete what has ended. */
@@ -112,20 +113,19 @@ export class BriefEntries {
       this.#asked?.settle();
       return false;
     }
-    writeQuestion(newKey, this.#parts.space, round.generation, answer);
-    newKey.writeUInt32LE(periodAt(phaseOf(answer), nowNs), BRIEF_KEY.period);
-    newKey.writeUInt32LE(bitsOf(answer), BRIEF_KEY.bits);
+    const { writer } = this.#parts.table;
+    const { key, value } = writer;
+    writeQuestion(key, this.#parts.space, round.generation, answer);
+    key.writeUInt32LE(periodAt(phaseOf(answer), nowNs), BRIEF_KEY.period);
+    key.writeUInt32LE(bitsOf(answer), BRIEF_KEY.bits);
     this.#encodeValue(answer, bytes, records, nowNs);
-    newValue.writeUInt16LE(
-      BRIEF_ENTRY | ((round.number % ROUNDS) << ROUND_SHIFT) | round.keys.count,
-      BRIEF_VALUE.entry,
-    );
-    if (!this.#parts.table.insert(newKey, newValue)) {
+    value.writeUInt16LE(BRIEF_ENTRY | ((round.number % ROUNDS) << ROUND_SHIFT) | round.keys.count, BRIEF_VALUE.entry);
+    if (!writer.insert()) {
       this.#parts.share.give(1);
       return false;
     }
     this.#asked?.settle();
-    round.add(newKey, answer.isFailure);
+    round.add(key, answer.isFailure);
     return true;
   }
 
@@ -199,29 +199,30 @@ export class BriefEntries {
   }
 
   #encodeValue(answer: BriefKernelAnswer, bytes: number, records: number, nowNs: number): void {
+    const { value } = this.#parts.table.writer;
     const { type, rcode, source, message, from, ttlOffsets, lasting } = answer;
-    newValue.fill(0);
+    value.fill(0);
     const [since, until] =
       lasting === undefined
         ? [EVER, EVER]
         : [ns(nowNs - lasting.sinceMs * NS_PER_MS), ns(nowNs + lasting.forMs * NS_PER_MS)];
-    newValue.writeBigUInt64LE(since, BRIEF_VALUE.since);
-    newValue.writeBigUInt64LE(until, BRIEF_VALUE.until);
-    newValue[BRIEF_VALUE.answers] = answer.answers;
-    newValue[BRIEF_VALUE.authorities] = answer.authorities;
-    newValue[BRIEF_VALUE.additionals] = answer.additionals;
-    newValue[BRIEF_VALUE.bytes] = bytes;
-    newValue[BRIEF_VALUE.codes] =
+    value.writeBigUInt64LE(since, BRIEF_VALUE.since);
+    value.writeBigUInt64LE(until, BRIEF_VALUE.until);
+    value[BRIEF_VALUE.answers] = answer.answers;
+    value[BRIEF_VALUE.authorities] = answer.authorities;
+    value[BRIEF_VALUE.additionals] = answer.additionals;
+    value[BRIEF_VALUE.bytes] = bytes;
+    value[BRIEF_VALUE.codes] =
       rcode |
       (answer.isAuthoritative ? AUTHORITATIVE : 0) |
       (answer.isAuthentic ? AUTHENTIC : 0) |
       (source === "cache" ? 0 : LOCAL);
-    newValue[BRIEF_VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode, source });
-    for (let at = 0; at < bytes; at++) newValue[BRIEF_VALUE.body + at] = message[from + at] as number;
+    value[BRIEF_VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode, source });
+    for (let at = 0; at < bytes; at++) value[BRIEF_VALUE.body + at] = message[from + at] as number;
     for (let index = 0; lasting !== undefined && index < records; index++) {
       const at = ttlOffsets[index] as number;
-      newValue.writeUInt32LE(newValue.readUInt32BE(BRIEF_VALUE.body + at), BRIEF_VALUE.ttls + index * 4);
-      newValue[BRIEF_VALUE.ttlsAt + index] = at;
+      value.writeUInt32LE(value.readUInt32BE(BRIEF_VALUE.body + at), BRIEF_VALUE.ttls + index * 4);
+      value[BRIEF_VALUE.ttlsAt + index] = at;
     }
   }
 }

@@ -3,7 +3,7 @@
  * little later, because a program may still be reading it.
  */
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
-import { MAP_FLAG, MAP_TYPE, createMap, deleteElements, insertElement, readElement } from "../bpf.ts";
+import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../bpf.ts";
 import { closeQuietly } from "../libc.ts";
 import { BriefEntries, type BriefEntriesParts } from "./brief-entries.ts";
 import type { BriefRound } from "./brief-round.ts";
@@ -16,6 +16,7 @@ const SWEEP_NS = 1_000_000_000;
 
 export class BriefTable {
   readonly map: number;
+  readonly writer: ElementWriter;
   readonly #pool: Pool;
   readonly #open = new Set<BriefEntries>();
   readonly #retired = new Set<NodeJS.Timeout>();
@@ -32,6 +33,7 @@ export class BriefTable {
       entries: limits.whole + limits.always * spaces,
       flags: MAP_FLAG.NO_PREALLOC,
     });
+    this.writer = new ElementWriter(this.map, BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES);
   }
 
   /** The entries of one namespace. */
@@ -39,10 +41,6 @@ export class BriefTable {
     const entries = new BriefEntries({ ...parts, table: this, share: this.#pool.open() });
     this.#open.add(entries);
     return entries;
-  }
-
-  insert(key: Uint8Array, value: Uint8Array): boolean {
-    return insertElement(this.map, key, value);
   }
 
   read(key: Uint8Array, into: Uint8Array): boolean {

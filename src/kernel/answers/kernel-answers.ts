@@ -8,14 +8,15 @@
  */
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import { inSlices } from "../../base/lib/slices.ts";
-import { Pool, type PoolLimits } from "../../base/lib/share.ts";
+import type { PoolLimits } from "../../base/lib/share.ts";
 import { MAP_FLAG, MAP_TYPE, createMap, loadProgram, putProgram } from "../bpf.ts";
 import { closeQuietly, mapShared } from "../libc.ts";
 import { AnswerKinds } from "./answer-kinds.ts";
+import { AnswerTable } from "./answer-table.ts";
 import { BriefTable } from "./brief-table.ts";
 import { sharedProgram, spaceProgram } from "./instructions.ts";
 import { KernelSpace } from "./kernel-space.ts";
-import { COUNT_BYTES, KEY_BYTES, KINDS, SPACE_BYTES, STYLE, VALUE_BYTES } from "./layout.ts";
+import { COUNT_BYTES, KINDS, SPACE_BYTES, STYLE } from "./layout.ts";
 import { LinkThread } from "./link-thread.ts";
 import { SpaceMemory } from "./space-memory.ts";
 
@@ -33,14 +34,13 @@ export class KernelAnswers {
   /** What was answered in all namespaces. */
   readonly kinds: AnswerKinds;
   readonly #spaces: number;
-  readonly #answers: number;
+  readonly #answers: AnswerTable;
   readonly #brief: BriefTable;
   readonly #counts: number;
   /** The links' programs call through it. The kernel empties it when no process has it open any more. */
   readonly #calls: number;
   readonly #memory: SpaceMemory;
   readonly #links = new LinkThread();
-  readonly #pool: Pool;
   readonly #free: number[];
   readonly #open = new Set<KernelSpace>();
   #style = 0;
@@ -60,16 +60,8 @@ export class KernelAnswers {
           flags: MAP_FLAG.MMAPABLE,
         }),
       );
-      this.#answers = keep(
-        createMap({
-          name: "dns11_answers",
-          type: MAP_TYPE.HASH,
-          keyBytes: KEY_BYTES,
-          valueBytes: VALUE_BYTES,
-          entries: answers.whole + answers.always * spaces,
-          flags: MAP_FLAG.NO_PREALLOC,
-        }),
-      );
+      this.#answers = new AnswerTable(spaces, answers);
+      keep(this.#answers.map);
       this.#brief = new BriefTable(spaces, brief);
       keep(this.#brief.map);
       this.#counts = keep(
@@ -89,7 +81,7 @@ export class KernelAnswers {
       this.kinds = new AnswerKinds(mapShared(this.#counts, KINDS * COUNT_BYTES));
       const maps = {
         spaces: this.#spaces,
-        answers: this.#answers,
+        answers: this.#answers.map,
         brief: this.#brief.map,
         counts: this.#counts,
       };
@@ -100,7 +92,6 @@ export class KernelAnswers {
       for (const fd of opened) closeQuietly(fd);
       throw error;
     }
-    this.#pool = new Pool(answers);
     this.#free = Array.from({ length: spaces }, (_, index) => spaces - 1 - index);
   }
 
@@ -130,7 +121,6 @@ export class KernelAnswers {
         calls: this.#calls,
         kinds: this.kinds,
         links: this.#links,
-        share: this.#pool.open(),
         onClose: () => {
           this.#open.delete(space);
           this.#free.push(index);
@@ -166,8 +156,8 @@ export class KernelAnswers {
   close(): void {
     for (const space of this.#open) space.close();
     this.#links.close();
-    this.#brief.close();
-    for (const fd of [this.#calls, this.#answers, this.#counts, this.#spaces]) closeQuietly(fd);
+    for (const table of [this.#answers, this.#brief]) table.close();
+    for (const fd of [this.#calls, this.#counts, this.#spaces]) closeQuietly(fd);
   }
 }
 

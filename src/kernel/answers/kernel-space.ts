@@ -10,11 +10,12 @@ import type {
 } from "../../base/model/kernel-answer.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { Share } from "../../base/lib/share.ts";
-import { deleteElements, exchangeProgram, insertElement, readElement } from "../bpf.ts";
+import { type ElementWriter, exchangeProgram } from "../bpf.ts";
 import { closeInPool } from "../in-pool.ts";
 import { closeQuietly, duplicate } from "../libc.ts";
 import { type AnswerKinds, OWN_KIND } from "./answer-kinds.ts";
 import { AnswerRecords, GENERATION_BITS } from "./answer-records.ts";
+import type { AnswerTable } from "./answer-table.ts";
 import type { BriefEntries } from "./brief-entries.ts";
 import type { BriefTable } from "./brief-table.ts";
 import {
@@ -42,25 +43,23 @@ interface SpaceParts {
   readonly view: DataView;
   readonly generation: Int32Array;
   readonly program: number;
-  /** The maps. */
-  readonly answers: number;
+  readonly answers: AnswerTable;
   readonly brief: BriefTable;
+  /** The map that the program calls through. */
   readonly calls: number;
   readonly kinds: AnswerKinds;
   readonly links: LinkThread;
-  readonly share: Share;
   readonly onClose: () => void;
 }
 
 export class KernelSpace implements KernelAnswerMemory {
   readonly #parts: SpaceParts;
-  readonly #key = Buffer.allocUnsafeSlow(KEY_BYTES);
-  readonly #value = Buffer.allocUnsafeSlow(VALUE_BYTES);
+  readonly #share: Share;
   readonly #records: AnswerRecords;
   readonly #brief: BriefEntries;
   onEnding: (() => void) | undefined;
   onFailuresEnding: (() => void) | undefined;
-  readonly #keys = new KeyList(KEY_BYTES);
+  #keys = new KeyList(KEY_BYTES);
   /** Our own queries among those that were answered. */
   #own = 0;
   /** The generation of its entries. */
@@ -74,6 +73,7 @@ export class KernelSpace implements KernelAnswerMemory {
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
+    this.#share = parts.answers.open();
     this.#brief = parts.brief.open({
       space: parts.index,
       kinds: parts.kinds,
@@ -130,7 +130,7 @@ export class KernelSpace implements KernelAnswerMemory {
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number {
     const { answers, kinds } = this.#parts;
     const message = new RepeatedMessage();
-    const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
+    const [value, reply] = [Buffer.allocUnsafe(VALUE_BYTES), Buffer.allocUnsafe(BRIEF_VALUE_BYTES)];
     const generation = this.#generation & GENERATION_BITS;
     let kind: number = OWN_KIND;
     return this.#records.take((entry, recordGeneration, atMs) => {
@@ -144,9 +144,9 @@ export class KernelSpace implements KernelAnswerMemory {
       if (entry >= this.#keys.count || recordGeneration !== generation) return false;
       if (message.entry !== entry) {
         const key = this.#keys.at(entry);
-        if (!readElement(answers, key, this.#value)) return false;
-        message.write(entry, key, this.#value);
-        kind = this.#value[VALUE.kind] as number;
+        if (!answers.read(key, value)) return false;
+        message.write(entry, key, value);
+        kind = value[VALUE.kind] as number;
       }
       const known = kinds.kindOf(kind);
       // Our own probes are not queries of the container.
@@ -239,14 +239,14 @@ export class KernelSpace implements KernelAnswerMemory {
     if (answer.nameBytes > NAME_BYTES_MAX || answer.labels > LABELS_MAX || answer.nameBytes === 0) return false;
     if (answer.answers * answer.shuffledBytes > bytes) return false;
     if (this.#generation !== this.#current()) this.#reclaim();
-    const { share, answers } = this.#parts;
-    if (!share.take(1)) return false;
-    this.#encode(answer, bytes);
-    if (!insertElement(answers, this.#key, this.#value)) {
-      share.give(1);
+    if (!this.#share.take(1)) return false;
+    const { writer } = this.#parts.answers;
+    this.#encode(answer, bytes, writer);
+    if (!writer.insert()) {
+      this.#share.give(1);
       return false;
     }
-    this.#keys.add(this.#key);
+    this.#keys.add(writer.key);
     return true;
   }
 
@@ -287,20 +287,16 @@ export class KernelSpace implements KernelAnswerMemory {
 
   /** Deletes what has been forgotten. */
   #reclaim(): void {
-    const { answers, share } = this.#parts;
     // What was answered from these entries can only be read while they exist.
     this.onEnding?.();
     this.#generation = this.#current();
-    const { bytes, count } = this.#keys;
-    if (count === 0) return;
-    deleteElements(answers, bytes, KEY_BYTES, count);
-    share.give(count);
-    this.#keys.clear();
+    if (this.#keys.count === 0) return;
+    this.#parts.answers.delete(this.#keys, this.#share);
+    this.#keys = new KeyList(KEY_BYTES);
   }
 
-  #encode(answer: KernelAnswer, bytes: number): void {
-    writeQuestion(this.#key, this.#parts.index, this.#generation, answer);
-    const value = this.#value;
+  #encode(answer: KernelAnswer, bytes: number, { key, value }: ElementWriter): void {
+    writeQuestion(key, this.#parts.index, this.#generation, answer);
     value.fill(0);
     value[VALUE.answers] = answer.answers;
     value[VALUE.authorities] = answer.authorities;

@@ -37,12 +37,6 @@ export class KeyList {
     }
     key.copy(this.#bytes, at);
   }
-
-  /** Frees their memory. */
-  clear(): void {
-    this.#bytes = Buffer.alloc(0);
-    this.#count = 0;
-  }
 }
 
 /** What the name of a question is written from; only its first `nameBytes` bytes are valid. */

@@ -52,7 +52,26 @@ export interface Repeatable {
   forMs: number;
 }
 
+/** What all kernel answers have in common. */
+type PlainAnswer = Omit<KernelAnswer, "shuffledBytes" | "source">;
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
 const NONE = -1;
+const NOTHING = new Uint8Array(0);
+const NOTHING_ASKED: AskedQuestion = { type: 0, name: NOTHING, nameBytes: 0, isDnssecOk: false, isUnchecked: false };
+const NOTHING_SAID: PlainAnswer = {
+  type: 0,
+  name: NOTHING,
+  nameBytes: 0,
+  labels: 0,
+  rcode: 0,
+  isAuthoritative: false,
+  answers: 0,
+  authorities: 0,
+  message: NOTHING,
+  from: 0,
+  to: 0,
+};
 /** What clients query. The kernel counts answers by type and source, and whoever queries all types must not use that up. */
 const REPEATED_TYPES: ReadonlySet<number> = new Set([
   TYPE.A,
@@ -71,13 +90,18 @@ export class KernelAnswerMarker {
   readonly #style: ReplyStyle;
   #dataBytes = NONE;
   #cached: Repeatable | undefined;
-  /** Reused for every question. */
-  readonly #asked: { -readonly [Key in keyof AskedQuestion]: AskedQuestion[Key] } = {
-    type: 0,
-    name: new Uint8Array(0),
-    nameBytes: 0,
-    isDnssecOk: false,
-    isUnchecked: false,
+  /** Reused for every question and answer: after a change of names thousands of them may come at once. */
+  readonly #asked: Writable<AskedQuestion> = { ...NOTHING_ASKED };
+  readonly #answer: Writable<KernelAnswer> = { ...NOTHING_SAID, shuffledBytes: 0, source: undefined };
+  readonly #brief: Writable<BriefKernelAnswer> = {
+    ...NOTHING_SAID,
+    ...NOTHING_ASKED,
+    source: "cache",
+    isFailure: false,
+    additionals: 0,
+    ttlOffsets: [],
+    isAuthentic: false,
+    lasting: undefined,
   };
 
   constructor(style: ReplyStyle) {
@@ -120,30 +144,24 @@ export class KernelAnswerMarker {
     if (memory === undefined || reply.isStream) return;
     if (cached !== undefined) {
       if (!isWhole(question, reply, cached) || !this.#isAskedAgain(memory, block, question)) return;
-      memory.rememberBriefly(cachedAnswer(block, question, reply, cached));
+      describeCached(this.#brief, block, question, reply, cached);
+      memory.rememberBriefly(this.#brief);
       return;
     }
     if (reply.rcode !== RCODE.NOERROR || reply.lacksAddress) {
       // Of a probe of our own the process must see each query.
       if (question.type === TYPE.TXT || !this.#isAskedAgain(memory, block, question)) return;
-      const failure = localFailure(block, question, reply, this.#style);
-      if (failure !== undefined) memory.rememberBriefly(failure);
+      if (describeFailure(this.#brief, block, question, reply, this.#style)) memory.rememberBriefly(this.#brief);
       return;
     }
-    const known = kernelAnswer(block, question, reply, { dataBytes, ...this.#style });
-    if (known !== undefined) memory.remember(known);
+    if (describe(this.#answer, block, question, reply, dataBytes, this.#style)) memory.remember(this.#answer);
   }
 
   /** Nothing is allocated for a question that is asked once. */
   #isAskedAgain(memory: KernelAnswerMemory, block: Buffer, question: Question): boolean {
     if (!isPlain(question, block[question.offset + FLAGS_AT] as number)) return false;
-    const asked = this.#asked;
-    asked.type = question.type;
-    asked.name = question.folded;
-    asked.nameBytes = question.foldedLength;
-    asked.isDnssecOk = question.records.isDnssecOk;
-    asked.isUnchecked = ((block[question.offset + CODES_AT] as number) & CD) !== 0;
-    return memory.isAskedAgain(asked);
+    describeQuestion(this.#asked, block, question);
+    return memory.isAskedAgain(this.#asked);
   }
 }
 
@@ -152,78 +170,82 @@ function isWhole({ offset, end, records }: Question, { length }: WrittenReply, {
   return reply !== undefined && length === end - offset + reply.length + records.optCount * OPT_BYTES;
 }
 
-/** Undefined if another query for it may get another answer. */
-function kernelAnswer(
+/** Returns whether each query for it gets this answer. */
+function describe(
+  answer: Writable<KernelAnswer>,
   block: Buffer,
   question: Question,
   { length, rcode, source }: WrittenReply,
-  { dataBytes, compresses, ignoresCase, speaksEdns }: ReplyStyle & { readonly dataBytes: number },
-): KernelAnswer | undefined {
+  dataBytes: number,
+  { compresses, ignoresCase, speaksEdns }: ReplyStyle,
+): boolean {
   const { offset, records, hasUpperCase } = question;
   // Where letter case decides, or is repeated, names in lower case are those that matter.
-  if (hasUpperCase && !(compresses && ignoresCase)) return undefined;
-  const flags = block[offset + FLAGS_AT] as number;
+  if (hasUpperCase && !(compresses && ignoresCase)) return false;
   const opts = speaksEdns && records.optCount > 0 ? 1 : 0;
   // The kernel adds no records.
-  if (!isPlain(question, flags) || u16(block, offset + ADDITIONALS_AT) !== opts) return undefined;
-  const answers = u16(block, offset + ANSWERS_AT);
-  const isShuffled = answers > 1 && dataBytes > 0;
+  if (!isPlain(question, block[offset + FLAGS_AT] as number) || u16(block, offset + ADDITIONALS_AT) !== opts) {
+    return false;
+  }
+  const isShuffled = u16(block, offset + ANSWERS_AT) > 1 && dataBytes > 0;
   // It shuffles records of one length, with a pointer as their owner.
-  if (isShuffled && !compresses) return undefined;
-  return {
-    ...repeated(block, question, length - opts * OPT_BYTES, rcode),
-    shuffledBytes: isShuffled ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0,
-    source,
-  };
+  if (isShuffled && !compresses) return false;
+  describeReply(answer, block, question, length - opts * OPT_BYTES, rcode);
+  answer.shuffledBytes = isShuffled ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0;
+  answer.source = source;
+  return true;
 }
 
-function cachedAnswer(
+function describeCached(
+  answer: Writable<BriefKernelAnswer>,
   block: Buffer,
   question: Question,
   { length, rcode }: WrittenReply,
   { reply, sinceMs, forMs }: Repeatable,
-): BriefKernelAnswer {
+): void {
   const { offset, records } = question;
-  return {
-    ...repeated(block, question, length - records.optCount * OPT_BYTES, rcode),
-    ...askedFor(block, question),
-    source: "cache",
-    isFailure: rcode !== RCODE.NOERROR,
-    additionals: u16(block, offset + ADDITIONALS_AT) - records.optCount,
-    ttlOffsets: reply?.ttlOffsets ?? [],
-    isAuthentic: reply?.isAuthentic === true,
-    lasting: { sinceMs, forMs },
-  };
+  describeQuestion(answer, block, question);
+  describeReply(answer, block, question, length - records.optCount * OPT_BYTES, rcode);
+  answer.source = "cache";
+  answer.isFailure = rcode !== RCODE.NOERROR;
+  answer.additionals = u16(block, offset + ADDITIONALS_AT) - records.optCount;
+  answer.ttlOffsets = reply?.ttlOffsets ?? [];
+  answer.isAuthentic = reply?.isAuthentic === true;
+  answer.lasting = { sinceMs, forMs };
 }
 
-/** Our own denial, which is the same until the names change; the kernel counts it. */
-function localFailure(
+/** Our own denial, which is the same until the names change; the kernel counts it. Returns whether the kernel can repeat it. */
+function describeFailure(
+  answer: Writable<BriefKernelAnswer>,
   block: Buffer,
   question: Question,
   { length, rcode, source }: WrittenReply,
   { speaksEdns }: ReplyStyle,
-): BriefKernelAnswer | undefined {
+): boolean {
   const { offset, records } = question;
+  if (u16(block, offset + ANSWERS_AT) > 0 || u16(block, offset + AUTHORITIES_AT) > 1) return false;
   const opts = speaksEdns ? records.optCount : 0;
-  const [answers, authorities] = [u16(block, offset + ANSWERS_AT), u16(block, offset + AUTHORITIES_AT)];
-  if (answers > 0 || authorities > 1) return undefined;
-  return {
-    ...repeated(block, question, length - opts * OPT_BYTES, rcode),
-    ...askedFor(block, question),
-    source,
-    isFailure: true,
-    additionals: 0,
-    ttlOffsets: [],
-    isAuthentic: false,
-    lasting: undefined,
-  };
+  describeQuestion(answer, block, question);
+  describeReply(answer, block, question, length - opts * OPT_BYTES, rcode);
+  answer.source = source;
+  answer.isFailure = true;
+  answer.additionals = 0;
+  answer.ttlOffsets = [];
+  answer.isAuthentic = false;
+  answer.lasting = undefined;
+  return true;
 }
 
-function askedFor(block: Buffer, { offset, records }: Question): Pick<BriefKernelAnswer, "isDnssecOk" | "isUnchecked"> {
-  return {
-    isDnssecOk: records.isDnssecOk,
-    isUnchecked: ((block[offset + CODES_AT] as number) & CD) !== 0,
-  };
+function describeQuestion(
+  asked: Writable<AskedQuestion>,
+  block: Buffer,
+  { offset, type, folded, foldedLength, records }: Question,
+): void {
+  asked.type = type;
+  asked.name = folded;
+  asked.nameBytes = foldedLength;
+  asked.isDnssecOk = records.isDnssecOk;
+  asked.isUnchecked = ((block[offset + CODES_AT] as number) & CD) !== 0;
 }
 
 /** Whether the kernel takes such a question, and sets the flags of the reply: none beside these, as for one that is truncated. */
@@ -231,24 +253,23 @@ function isPlain({ type, class: ofClass }: Question, flags: number): boolean {
   return REPEATED_TYPES.has(type) && ofClass === CLASS.IN && (flags & ~(QR | AA | RD)) === 0;
 }
 
-/** What all have in common; the reply without OPT is so long. */
-function repeated(
+/** The reply without OPT is so long. */
+function describeReply(
+  answer: Writable<PlainAnswer>,
   block: Buffer,
   { offset, end, type, folded, foldedLength, labelCount }: Question,
   length: number,
   rcode: number,
-): Omit<KernelAnswer, "shuffledBytes" | "source"> {
-  return {
-    type,
-    name: folded,
-    nameBytes: foldedLength,
-    labels: labelCount,
-    rcode,
-    isAuthoritative: ((block[offset + FLAGS_AT] as number) & AA) !== 0,
-    answers: u16(block, offset + ANSWERS_AT),
-    authorities: u16(block, offset + AUTHORITIES_AT),
-    message: block,
-    from: end,
-    to: offset + length,
-  };
+): void {
+  answer.type = type;
+  answer.name = folded;
+  answer.nameBytes = foldedLength;
+  answer.labels = labelCount;
+  answer.rcode = rcode;
+  answer.isAuthoritative = ((block[offset + FLAGS_AT] as number) & AA) !== 0;
+  answer.answers = u16(block, offset + ANSWERS_AT);
+  answer.authorities = u16(block, offset + AUTHORITIES_AT);
+  answer.message = block;
+  answer.from = end;
+  answer.to = offset + length;
 }
