@@ -2,8 +2,9 @@
  * Load through a veth, with both ends in one process on one processor: what the kernel does for a packet counts as this
  * process's time, so other programs of the machine hardly change the result. "stream" sends bytes by one TCP connection,
  * "connect" opens TCP connections and resets them, "datagrams" sends UDP from one socket. Prints one line of JSON: how many
- * bytes, connections or datagrams, and the processor time.
- * Usage: veth-load stream|connect|datagrams MILLISECONDS ADDRESS-OF-THE-SERVER ITS-NAMESPACE NAMESPACE-OF-THE-CLIENT
+ * bytes, connections or datagrams, and the processor time. "programs" sends bytes from one process to another, as users of a
+ * network do, and prints the time that passed.
+ * Usage: veth-load stream|connect|datagrams|programs MILLISECONDS ADDRESS-OF-THE-SERVER ITS-NAMESPACE NAMESPACE-OF-THE-CLIENT
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,6 +87,27 @@ static int64_t pass_datagram(int from, int to) {
   return recv(to, chunk, DATAGRAM, 0) == DATAGRAM;
 }
 
+static void print_result(int64_t count, int64_t nanos) {
+  printf("{\"count\":%lld,\"nanos\":%lld}\n", (long long)count, (long long)nanos);
+}
+
+static void pass_between_programs(int from, int to, int64_t millis) {
+  int64_t began = now(CLOCK_MONOTONIC), end = began + millis * 1000000;
+  pid_t sender = fork();
+  if (sender < 0) fail("fork");
+  if (sender == 0) {
+    while (now(CLOCK_MONOTONIC) < end)
+      if (send(from, chunk, CHUNK, 0) < 0) fail("send");
+    shutdown(from, SHUT_WR);
+    _exit(0);
+  }
+  int64_t passed = 0;
+  for (ssize_t got; (got = recv(to, chunk, CHUNK, 0)) > 0;) passed += got;
+  print_result(passed, now(CLOCK_MONOTONIC) - began);
+  int status;
+  if (waitpid(sender, &status, 0) < 0 || status != 0) exit(1);
+}
+
 int main(int count, char **args) {
   if (count != 6) return 2;
   const char *what = args[1];
@@ -92,19 +115,24 @@ int main(int count, char **args) {
   int type = strcmp(what, "datagrams") == 0 ? SOCK_DGRAM : SOCK_STREAM;
   target.sin_port = htons(PORT);
   if (inet_pton(AF_INET, args[3], &target.sin_addr) != 1) return 2;
+  int are_programs = strcmp(what, "programs") == 0;
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);
-  if (sched_setaffinity(0, sizeof one, &one) < 0) fail("affinity");
+  if (!are_programs && sched_setaffinity(0, sizeof one, &one) < 0) fail("affinity");
   enter(args[4]);
   int server = serve(type);
   enter(args[5]);
   int from = -1, to = server;
   if (strcmp(what, "connect") != 0) from = connected(type);
-  if (strcmp(what, "stream") == 0) to = accept(server, NULL, NULL);
+  if (are_programs || strcmp(what, "stream") == 0) to = accept(server, NULL, NULL);
+  if (are_programs) {
+    pass_between_programs(from, to, millis);
+    return 0;
+  }
   int64_t done = 0, end = now(CLOCK_MONOTONIC) + millis * 1000000, began = now(CLOCK_PROCESS_CPUTIME_ID);
   while (now(CLOCK_MONOTONIC) < end)
     done += from < 0 ? connect_once(server) : type == SOCK_DGRAM ? pass_datagram(from, to) : pass_chunk(from, to);
-  printf("{\"count\":%lld,\"cpuNanos\":%lld}\n", (long long)done, (long long)(now(CLOCK_PROCESS_CPUTIME_ID) - began));
+  print_result(done, now(CLOCK_PROCESS_CPUTIME_ID) - began);
   return 0;
 }

@@ -1,4 +1,5 @@
-// What packets through a veth cost in processor time, by veth-load.c, as things are and in other states, in turn.
+// What packets through a veth cost, by veth-load.c, as things are and in other states, in turn: the time that 64 KiB take between two
+// programs, and the processor time of the kernel alone, with both ends in one program on one processor.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +28,8 @@ const COST_MAX = 0.03;
 // More rounds than others: what is measured here is small.
 const ROUNDS_EACH = 4;
 const LOADS = [
-  { kind: "stream", what: "TCP through a veth, 64 KiB", units: 65_536, target: COST_MAX },
+  { kind: "programs", what: "TCP through a veth between two programs, 64 KiB", units: 65_536, target: COST_MAX },
+  { kind: "stream", what: "TCP through a veth, 64 KiB, the kernel alone", units: 65_536 },
   { kind: "connect", what: "a TCP connection, opened and reset", units: 1 },
   { kind: "datagrams", what: "a datagram of 512 bytes", units: 1 },
 ] as const;
@@ -54,8 +56,8 @@ async function rowsOf(
   // Microseconds for so many units.
   const measure = async (seconds: number): Promise<number> => {
     const args = [kind, String(seconds * 1_000), address, server.netnsPath, client.netnsPath];
-    const result = JSON.parse(stdoutOf(await run(program, args), "veth-load")) as { count: number; cpuNanos: number };
-    return (result.cpuNanos / 1_000 / result.count) * units;
+    const result = JSON.parse(stdoutOf(await run(program, args), "veth-load")) as { count: number; nanos: number };
+    return (result.nanos / 1_000 / result.count) * units;
   };
   await measure(pace.warmSeconds);
   const seconds = pace.seconds / 4;

@@ -5,7 +5,8 @@
  *   container --> eth0 ==veth==> from-INDEX  not the begin of a TCP connection: pass
  *                                            UDP, an answer to one that came in (incoming4, incoming6): pass
  *                                            else: count ADDRESS . PROTOCOL . PORT in connections4, connections6
- *   container <-- eth0 <==veth== to-INDEX    UDP: put FROM . PORT . PORT into incoming4, incoming6
+ *   container <-- eth0 <==veth== to-INDEX    not UDP: pass
+ *                                            else: put FROM . PORT . PORT into incoming4, incoming6
  *
  * Nothing is refused. What has no port, and what comes in fragments without one, counts as port 0.
  */
@@ -141,10 +142,7 @@ export class RecordingTable {
       ...(tellsAnswers
         ? [
             this.#table.chain(toChain(index), { number: nft.NF_NETDEV_EGRESS, priority: PRIORITY, device: name }),
-            ...this.#table.rules(
-              toChain(index),
-              VERSIONS.map((each) => incoming(each, id)),
-            ),
+            ...this.#table.rules(toChain(index), [otherThanUdp, ...VERSIONS.map((each) => incoming(each, id))]),
           ]
         : []),
     ];
@@ -182,6 +180,13 @@ function otherTcp(w: NetlinkWriter): void {
   load(w, nft.TRANSPORT_HEADER, TCP_FLAGS_AT, 1);
   maskBytes(w, Buffer.of(FIN | SYN | RST | ACK));
   compare(w, Buffer.of(SYN), nft.NFT_CMP_NEQ);
+  verdict(w, nft.NF_ACCEPT);
+}
+
+/** First, because most packets are that, and each expression costs each of them. */
+function otherThanUdp(w: NetlinkWriter): void {
+  loadMeta(w, nft.NFT_META_L4PROTO);
+  compare(w, Buffer.of(PROTOCOL.udp), nft.NFT_CMP_NEQ);
   verdict(w, nft.NF_ACCEPT);
 }
 
@@ -228,12 +233,12 @@ function recording(version: Version, id: string): Rule[] {
   ];
 }
 
+/** Of UDP. */
 function incoming(version: Version, id: string): Rule {
   const { length, sourceAt } = version;
   const next = nft.NFT_REG32_00 + length / WORD_BYTES;
   return (w) => {
     ofVersion(w, version);
-    ofProtocol(w, PROTOCOL.udp);
     load(w, nft.NETWORK_HEADER, sourceAt, length);
     load(w, nft.TRANSPORT_HEADER, SOURCE_PORT, 2, next);
     load(w, nft.TRANSPORT_HEADER, DESTINATION_PORT, 2, next + 1);
