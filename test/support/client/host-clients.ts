@@ -22,13 +22,14 @@ export class HostClients {
   readonly #resolvConf: string;
   /** Each prints addresses among other words, or none. */
   readonly #all: ReadonlyMap<string, Lookup>;
+  #musl: Promise<string> | undefined;
 
-  private constructor(engine: Engine, musl: string) {
+  private constructor(engine: Engine) {
     this.#engine = engine;
     this.#resolvConf = join(engine.folder, "clients-resolv.conf");
     this.#all = new Map<string, Lookup>([
       ["glibc", async (name) => await this.#output(["getent", "ahostsv4", name])],
-      ["musl", async (name) => await this.#output([musl, name])],
+      ["musl", async (name) => await this.#output([await (this.#musl ??= this.#compile()), name])],
       // The docker command itself asks a registry for a manifest. Its error has the address of port 1.
       [
         "static Go",
@@ -39,7 +40,6 @@ export class HostClients {
   }
 
   static async prepare(engine: Engine): Promise<HostClients> {
-    const musl = join(engine.folder, "lookup");
     // Go reports the first address that it tried: the one that has a route. Outside names have these addresses.
     const [command = "", ...route] = inNetns(engine.netnsPath, "ip", [
       "route",
@@ -50,8 +50,7 @@ export class HostClients {
       "lo",
     ]);
     await check(command, route);
-    await check("musl-gcc", ["-static", "-o", musl, "test/support/client/lookup.c"]);
-    return new HostClients(engine, musl);
+    return new HostClients(engine);
   }
 
   /** The IPv4 addresses of a name by each program. */
@@ -69,6 +68,13 @@ export class HostClients {
   /** What `lookup` returns where every program finds these addresses. */
   all(...addresses: string[]): Record<string, readonly string[]> {
     return Object.fromEntries([...this.#all.keys()].map((program) => [program, addresses]));
+  }
+
+  /** Returns the program's path. */
+  async #compile(): Promise<string> {
+    const path = join(this.#engine.folder, "lookup");
+    await check("musl-gcc", ["-static", "-o", path, "test/support/client/lookup.c"]);
+    return path;
   }
 
   async #output(words: readonly string[]): Promise<string> {
