@@ -1,5 +1,5 @@
 // Follows the Kubernetes DNS specification 1.1.0, section by section, as far as it has a meaning for containers: every
-// service is headless. docs/service-names.md has the same sections in a table.
+// service is headless. docs/service-names.md lists the sections that differ.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
