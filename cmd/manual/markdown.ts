@@ -35,12 +35,19 @@ export function keysMarkdown(): string {
     return [
       `\`${key}\``,
       description,
-      accepts ?? "",
+      acceptsText(description, accepts),
       `${usual === "" ? "" : `\`${usual}\``}${isOtherwise ? `, strict: \`${strict}\`` : ""}`,
       [flag, variable].flatMap((each) => (each === undefined ? [] : [`\`${each}\``])).join(", "),
     ];
   });
   return markdownTable(["Key", "Meaning", "Accepts", "Default", "Flag, variable"], rows);
+}
+
+/** Without words that the description lists, and without the examples of times and sizes that the page has above the table. */
+function acceptsText(description: string, accepts = ""): string {
+  const [, listed] = /^one of (.+)$/.exec(accepts) ?? [];
+  if (listed?.split(", ").every((word) => new RegExp(`\\b${word}\\b`).test(description)) === true) return "";
+  return (listed ?? accepts).replace(/^(?:an?|the) /, "").replace(/, such as (?:30s or 5m|250ms or 30s|32MiB)$/, "");
 }
 
 /** A command and all commands below it, each with the words that are typed for it. */

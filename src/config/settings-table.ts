@@ -259,13 +259,13 @@ export const SETTINGS = {
   answers: one(
     oneOf(ANSWERS_SETTINGS),
     "auto",
-    "who answers plain queries for local names again: an eBPF program that repeats this process's answers (auto: where that works), or this process",
+    "who answers repeated plain queries: an eBPF program where that works (auto; kernel: warn where not), or this process",
     atStart,
   ),
   "forward.order": one(
     oneOf(FORWARD_ORDERS),
     "adaptive",
-    "how upstream servers are queried: by health, by health from another one each time, in the order of the list, all at once, or as Docker does, without a cache",
+    "how upstream servers are queried: adaptive (by health), rotate (by health, another one first each time), sequential (as listed), parallel (all at once), docker (as Docker does, without a cache)",
   ),
   "forward.budget": one(
     duration(100, MINUTE_MS, 1),
@@ -333,7 +333,7 @@ export const SETTINGS = {
   "kubernetes.max-stale": one(
     duration(0, 7 * DAY_MS, SECOND_MS),
     CLUSTER_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known names are answered while the API cannot be reached; then queries fail",
+    "how long the last known names are answered while the API is unreachable; then queries fail",
   ),
   "etcd.endpoints": list(
     quoting(readEndpoint),
@@ -349,33 +349,29 @@ export const SETTINGS = {
   "etcd.ca": one(
     path("/etc/dns11/etcd-ca.pem"),
     undefined,
-    "file with the certificates of the authority that signed those of the members, in PEM",
+    "PEM file of the authority that signed the members' certificates",
   ),
   "etcd.user": one(quoting(readUser), undefined, "user of etcd; it needs permission to read the keys below the prefix"),
   "etcd.password-file": one(path("/etc/dns11/etcd-password"), undefined, "file with that user's password"),
   "etcd.max-stale": one(
     duration(0, 7 * DAY_MS, SECOND_MS),
     ETCD_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known records are answered while etcd cannot be reached; then queries fail",
+    "how long the last known records are answered while etcd is unreachable; then queries fail",
   ),
   "etcd.quirks": list(
     quoting(readQuirk),
     "what CoreDNS does and dns11 does not: subtree (a name answers with all records below it), text-only (a record with a text is no CNAME)",
     { isOneOrMore, fallback: ETCD_DEFAULTS.quirks },
   ),
-  "etcd.publish": one(
-    BOOLEAN,
-    false,
-    "write the containers of this machine to etcd, and resolve those that other machines have written",
-  ),
+  "etcd.publish": one(BOOLEAN, false, "write this machine's containers to etcd, and resolve those of other machines"),
   "etcd.machine": one(
     quoting(readMachine),
     undefined,
-    "name of this machine in etcd; without it, the host name of the engine",
+    "name of this machine in etcd; without it, the host name that Docker reports",
   ),
   "etcd.address": list(
     quoting(readMachineAddress),
-    "addresses at which other machines reach the published ports of this one; without it, the one that connects to etcd",
+    "addresses at which other machines reach this one's published ports; without it, the one that connects to etcd",
     { isOneOrMore, fallback: PUBLISH_DEFAULTS.addresses },
   ),
   "etcd.routed-networks": list(
