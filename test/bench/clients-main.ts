@@ -35,7 +35,7 @@ const fails =
     const { addresses, error, ms } = await lookups.find(name);
     const count = await queried(name);
     const result = error === undefined ? kindsOf(addresses) : "fails";
-    return `${result}, ${(ms / 1000).toFixed(1)} s, ${count} ${count === 1 ? "query" : "queries"}`;
+    return `${result}, ${(ms / 1000).toFixed(1)} s, ${count}`;
   };
 
 const COLUMNS: readonly Column[] = [
@@ -89,7 +89,7 @@ async function warm(lookups: Lookups): Promise<void> {
 function kindsOf(addresses: readonly string[]): string {
   const has4 = addresses.some((each) => each.includes("."));
   const has6 = addresses.some((each) => each.includes(":"));
-  return has4 && has6 ? "both addresses" : has4 ? "IPv4 address" : "IPv6 address";
+  return has4 && has6 ? "both" : has4 ? "IPv4" : "IPv6";
 }
 
 async function keeps(isOld: () => Promise<boolean>): Promise<string> {
