@@ -57,17 +57,22 @@ function checkTable() {
   return table(["Printed as", "Code", "Checks"], rows);
 }
 
-/** What the tests break and fix. */
+/** What the tests break and fix, what has one cause and one fix in one row. */
 function breakageTable() {
-  const rows = BREAKAGES.map(({ what, code, fix, change, advice }) => {
+  /** @type {Map<string, [string, string, string]>} */
+  const rows = new Map();
+  for (const { what, code, fix, change, advice } of BREAKAGES) {
     const parts = [
       ...(fix === undefined ? [] : [`\`${fix}\``]),
       ...(advice === undefined ? [] : [cell(advice)]),
-      ...(change === undefined ? [] : [`the Compose file: \`${change}\``]),
+      ...(change === undefined ? [] : [`Compose file: \`${change}\``]),
     ];
-    return [cell(what), `\`${code}\``, parts.join("<br>") || "nothing here: the name, or its zone, is wrong"];
-  });
-  return table(["What happened", "Cause", "What fixes it"], rows);
+    const fixes = parts.join("<br>") || "nothing here: the name, or its zone, is wrong";
+    const [before] = rows.get(code + fixes) ?? [];
+    const happened = before === undefined ? cell(what) : `${before}<br>${cell(what)}`;
+    rows.set(code + fixes, [happened, `\`${code}\``, fixes]);
+  }
+  return table(["What happened", "Cause", "What fixes it"], [...rows.values()]);
 }
 
 function logTable() {
