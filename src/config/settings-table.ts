@@ -281,7 +281,7 @@ export const SETTINGS = {
   "forward.domain-needed": one(
     BOOLEAN,
     LOCAL_ONLY_DEFAULTS.keepsDotless,
-    "do not forward names without a dot, unless a route names them",
+    "do not forward address queries for names without a dot, unless a route names them",
   ),
   "forward.bogus-priv": one(
     BOOLEAN,
