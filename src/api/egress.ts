@@ -29,7 +29,7 @@ export interface EgressContainer {
 
 export interface EgressConnection {
   readonly address: string;
-  /** tcp, udp, icmp, icmpv6, or the number of another. */
+  /** tcp, udp, icmp, icmpv6, sctp, dccp, or the number of another. */
   readonly protocol: string;
   /** null where the protocol has none, or the packet did not show it. */
   readonly port: number | null;
