@@ -28,6 +28,11 @@ const MACHINES = "/skydns/test/cluster/machine/";
 const SVC = "svc.cluster.test";
 const ADDRESSES = { m1: "192.168.78.1", m2: "192.168.78.2" } as const;
 type Machine = keyof typeof ADDRESSES;
+/** On the second machine. */
+const POLICIES = {
+  nothing: { for: ["label=policed=nothing"], mode: "enforce" },
+  services: { for: ["label=policed=services"], mode: "enforce", allow: [`web.shop.${SVC}`], private: "allow" },
+};
 /** Where its end is waited for. */
 const SHORT_LEASE = { lease: "10s" };
 const YEAR_MS = 365.25 * 24 * 3_600_000;
@@ -81,7 +86,7 @@ before(async () => {
   };
   // The first is reached at an address of the settings, the second at the one that it connects with.
   configure("m1", { address: ADDRESSES.m1, "routed-networks": "routed" });
-  configure("m2", {}, { "host-names": "auto" });
+  configure("m2", {}, { "host-names": "auto", policies: POLICIES });
   const [one, two] = await Promise.all([start("m1"), start("m2")]);
   runs = { m1: one, m2: two };
 });
@@ -298,6 +303,30 @@ test("a container that starts on one machine is answered on the other, at an add
   await resolves("m2", "api.shop.endpoints.cluster.test", `NOERROR ${routed.address("routed")}`);
   await routed.remove();
   await resolves("m2", "api.shop.endpoints.cluster.test", "NXDOMAIN");
+});
+
+test("a container with a policy gets what another machine publishes by a rule only, and what runs here as ever", async () => {
+  const policed = async (policy: keyof typeof POLICIES): Promise<Container> =>
+    await runContainer(engines.m2, { name: `policed-${policy}`, labels: { policed: policy }, networks: ["one"] });
+  await using nothing = await policed("nothing");
+  await using services = await policed("services");
+  const [here, there] = [await addressOn("m2", "web-2"), ADDRESSES.m1];
+  const asked = async (client: Container, name: string): Promise<string> => {
+    const reply = await dig(client, name);
+    return [reply.status, ...dataOf(reply).toSorted()].join(" ");
+  };
+  await waitFor("both to be served", async () => {
+    const known = await Promise.all([nothing, services].map(async ({ name }) => await runs.m2.container(name)));
+    return known.every((each) => each?.state === "attached") ? true : undefined;
+  });
+  assert.equal(await asked(nothing, `web.shop.${SVC}`), "NXDOMAIN");
+  assert.equal(await asked(nothing, "m1.machine.cluster.test"), "NXDOMAIN");
+  assert.equal(await asked(nothing, `1.web.shop.${SVC}`), `NOERROR ${here}`);
+  assert.equal(await asked(services, `web.shop.${SVC}`), `NOERROR ${[here, there].toSorted().join(" ")}`);
+  assert.equal(await asked(services, `1-m1.web.shop.${SVC}`), "NXDOMAIN");
+  const run = ["-H", engines.m2.host, "--state-dir", runs.m2.stateDir];
+  const { stdout } = await dns11(["policy", "check", `web.shop.${SVC}`, nothing.name, ...run]);
+  assert.match(stdout, /refused/);
 });
 
 test("status, doctor, explain, names and metrics know what is published", async () => {

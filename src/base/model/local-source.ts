@@ -19,9 +19,17 @@ export const LOCAL_SOURCE = {
   swarm: 12,
   etcd: 13,
   kubernetes: 14,
+  otherMachine: 15,
 } as const;
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
+
+/** Whoever may write to the store, or to the cluster, decides what these names mean. */
+export const FOREIGN_SOURCES: ReadonlySet<LocalSource> = new Set([
+  LOCAL_SOURCE.etcd,
+  LOCAL_SOURCE.kubernetes,
+  LOCAL_SOURCE.otherMachine,
+]);
 
 /** Each number has its name for programs, and its text for people. */
 export const LOCAL_SOURCES = [
@@ -40,6 +48,11 @@ export const LOCAL_SOURCES = [
   { key: "swarm", title: "swarm" },
   { key: "etcd", title: "names in etcd" },
   { key: "kubernetes", title: "names of Kubernetes" },
+  { key: "other-machine", title: "service names of other machines" },
 ] as const;
 
 export type LocalSourceKey = (typeof LOCAL_SOURCES)[number]["key"];
+
+export function localSourceOf(key: LocalSourceKey): LocalSource {
+  return LOCAL_SOURCES.findIndex((each) => each.key === key) as LocalSource;
+}

@@ -95,10 +95,13 @@ function parseNode(text: string, place: DialSide): ContainerServer {
   if (node === undefined || node.network !== undefined) {
     throw new Error(`invalid node "${text}": use ${NODE_SERVER_FORM}, such as node:kind-control-plane`);
   }
-  if (place === "container") {
-    throw new Error(`invalid nameserver "${text}": a label cannot have a node asked; use the settings`);
-  }
+  if (place === "container") throw new Error(nodeInLabel(text));
   return { target: node.target, network: undefined, port: readPort(text, node.port), isNode: true };
+}
+
+/** Whatever else labels may do: the DNS of a cluster is asked from inside its node, wherever the container is. */
+export function nodeInLabel(text: string): string {
+  return `invalid nameserver "${text}": a label cannot have a node asked; use the settings`;
 }
 
 export function isNodeServer(server: NamedServer): server is ContainerServer {

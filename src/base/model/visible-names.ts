@@ -81,6 +81,8 @@ export interface NameRecords {
   readonly isUnavailable?: boolean;
   /** Addresses are answered in this order. */
   readonly isSorted?: boolean;
+  /** Another machine has published some of it. */
+  readonly isForeign?: boolean;
   /** The addresses of the names that its records of a type point to. */
   readonly additional?: (type: number) => readonly OwnedRecord[];
 }

@@ -2,7 +2,7 @@
  * CompiledPolicy: a policy with its rules by name, shared by all containers that it is for. It decides by what a query says; what a
  * container has queried before is its own.
  */
-import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
+import { FOREIGN_SOURCES, LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import { PatternIndex } from "../../base/model/pattern-index.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import { type AddressBlock, isInBlock } from "../../base/model/address-block.ts";
@@ -20,8 +20,6 @@ interface BlockRule {
 
 /** What the machine itself, and whoever started the container, call by a name. */
 const HOST_SOURCES: ReadonlySet<LocalSource> = new Set([LOCAL_SOURCE.engineHost, LOCAL_SOURCE.addHost]);
-/** Any machine that writes to the store decides what these mean. */
-const FOREIGN_SOURCES: ReadonlySet<LocalSource> = new Set([LOCAL_SOURCE.etcd]);
 
 export class CompiledPolicy {
   readonly policy: Policy;

@@ -6,7 +6,7 @@ import { CLASS } from "../../base/dns/record.ts";
 import { parseType } from "../../base/dns/record-type.ts";
 import { presentedLabels } from "../../base/dns/name.ts";
 import { plain } from "../../base/model/address.ts";
-import { LOCAL_SOURCES, type LocalSource, type LocalSourceKey } from "../../base/model/local-source.ts";
+import { FOREIGN_SOURCES, type LocalSource, localSourceOf } from "../../base/model/local-source.ts";
 import { PatternIndex } from "../../base/model/pattern-index.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
@@ -58,19 +58,28 @@ function nameRefusals(container: string, judge: NamespacePolicy, asked: AskedNam
   for (const [type, source] of types) {
     const question = questionOf(name, type);
     if (question === undefined) continue;
-    const refusal = ofName(judge, question, source) ?? ofAnswer(judge, bytes, source !== null);
+    const local = source === null ? undefined : localSourceOf(source);
+    const refusal = ofName(judge, question, local) ?? ofAnswer(judge, bytes, local);
     if (refusal !== undefined) refusals.push({ container, what: `${name} ${type}`, because: refusal.text });
   }
   return refusals;
 }
 
-function ofName(judge: NamespacePolicy, question: JudgedQuestion, source: LocalSourceKey | null): Refusal | undefined {
-  if (source === null) return judge.name(question) ?? judge.forward(question, true);
-  const index = LOCAL_SOURCES.findIndex(({ key }) => key === source);
-  return judge.name(question) ?? (index === -1 ? undefined : judge.local(question, index as LocalSource));
+function ofName(
+  judge: NamespacePolicy,
+  question: JudgedQuestion,
+  source: LocalSource | undefined,
+): Refusal | undefined {
+  const denied = judge.name(question);
+  return denied ?? (source === undefined ? judge.forward(question, true) : judge.local(question, source));
 }
 
-function ofAnswer(judge: NamespacePolicy, addresses: readonly Uint8Array[], isLocal: boolean): Refusal | undefined {
+function ofAnswer(
+  judge: NamespacePolicy,
+  addresses: readonly Uint8Array[],
+  source: LocalSource | undefined,
+): Refusal | undefined {
+  const isLocal = source !== undefined && !FOREIGN_SOURCES.has(source);
   for (const address of addresses) {
     const refusal = judge.address(address, isLocal);
     if (refusal !== undefined) return refusal;

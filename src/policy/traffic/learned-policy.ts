@@ -5,6 +5,7 @@
 import { type EgressConnection, isUnasked } from "../../api/egress.ts";
 import { parseType } from "../../base/dns/record-type.ts";
 import { plain } from "../../base/model/address.ts";
+import { FOREIGN_SOURCES, type LocalSourceKey, localSourceOf } from "../../base/model/local-source.ts";
 import { isPrivate } from "../judge/private-address.ts";
 import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy-defaults.ts";
 import { readRule } from "../model/policy-rule.ts";
@@ -84,16 +85,21 @@ function isOfHost(source: string | null): boolean {
   return source !== null && HOST_SOURCES.has(source);
 }
 
-/** Names that were forwarded, each once, and how many of them cannot be written. */
+/** It was forwarded, or others decide what it means. */
+function isOutside(source: LocalSourceKey | null): boolean {
+  return source === null || FOREIGN_SOURCES.has(localSourceOf(source));
+}
+
+/** Names that need a rule, each once, and how many of them cannot be written. */
 function outsideNames(asked: readonly AskedName[]): { readonly names: Map<string, Set<string>>; readonly odd: number } {
   const names = new Map<string, Set<string>>();
   let odd = 0;
   for (const { name, types } of asked) {
-    const forwarded = [...types].filter(([, source]) => source === null).map(([type]) => type);
+    const outside = [...types].filter(([, source]) => isOutside(source)).map(([type]) => type);
     // The reverse name of an address that was given is allowed with it.
-    if (forwarded.length === 0 || REVERSE.test(name)) continue;
+    if (outside.length === 0 || REVERSE.test(name)) continue;
     if (!PLAIN_NAME.test(name) || readRule(name).pattern?.before !== "none") odd++;
-    else names.set(name, new Set([...(names.get(name) ?? []), ...forwarded]));
+    else names.set(name, new Set([...(names.get(name) ?? []), ...outside]));
   }
   return { names, odd };
 }

@@ -4,7 +4,7 @@
  */
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { DockerAsk } from "../../base/model/docker-ask.ts";
-import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
+import { FOREIGN_SOURCES, type LocalSource } from "../../base/model/local-source.ts";
 import { QUERY_RESULT, QUERY_RESULTS } from "../../base/model/query-record.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
@@ -20,9 +20,6 @@ import type { Question } from "../wire/question.ts";
 import { type RefusedOptions, refusedReply } from "../wire/refused-reply.ts";
 import { relayFailure } from "../wire/relay.ts";
 import { type AnswerGate, questionEndOf, refusalError } from "./answer-gate.ts";
-
-/** Others decide what these lead to. */
-const FOREIGN: ReadonlySet<LocalSource> = new Set([LOCAL_SOURCE.etcd]);
 
 export class PolicedQuery {
   readonly #behaviour: Behaviour;
@@ -108,7 +105,7 @@ export class PolicedQuery {
     const { stage, source, isOwn } = this.#outcome;
     if (policy === undefined || stage === STAGE.denied || stage === STAGE.probe) return length;
     const reply = block.subarray(offset, offset + length);
-    const isLocal = stage === STAGE.local && !FOREIGN.has(source);
+    const isLocal = stage === STAGE.local && !FOREIGN_SOURCES.has(source);
     const passage = this.#gate.pass(policy, reply, isLocal, isOwn);
     switch (passage.kind) {
       case "give":

@@ -9,6 +9,7 @@ import type { DockerAnswers, DockerAsk } from "../../base/model/docker-ask.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
   ASKED,
+  DECLARED,
   DENIED,
   MISS,
   NameSearch,
@@ -68,7 +69,8 @@ export class LocalNames {
       if (found === MISS) continue;
       const decided = found === ASKED ? this.#fromDocker(this.search.ask as DockerAsk) : found;
       if (decided === MISS) continue;
-      this.source = source.kind;
+      const isForeign = decided === DECLARED && this.search.records?.isForeign === true;
+      this.source = isForeign ? LOCAL_SOURCE.otherMachine : source.kind;
       return decided;
     }
     return MISS;

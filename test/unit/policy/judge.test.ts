@@ -10,7 +10,7 @@ import { wireLabels } from "../../../src/base/dns/name.ts";
 import { CLASS } from "../../../src/base/dns/record.ts";
 import { parseType } from "../../../src/base/dns/record-type.ts";
 import { addressBytes, plainBytes, reverseLabels } from "../../../src/base/model/address.ts";
-import { LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
+import { FOREIGN_SOURCES, LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
 import { readPattern } from "../../../src/base/model/name-pattern.ts";
 import { StoredName } from "../../../src/base/model/stored-name.ts";
 import { CompiledPolicy } from "../../../src/policy/judge/compiled-policy.ts";
@@ -135,15 +135,15 @@ test("names whose hashes are the same are different names", () => {
 test("names of this machine need no rule, as far as peers and host let them", () => {
   const names = [LOCAL_SOURCE.network, LOCAL_SOURCE.declared, LOCAL_SOURCE.engineHost, LOCAL_SOURCE.addHost] as const;
   const reasons = (written: Written, name = "x.test"): (string | undefined)[] =>
-    [...names, LOCAL_SOURCE.etcd, LOCAL_SOURCE.rule].map(
+    [...names, ...FOREIGN_SOURCES, LOCAL_SOURCE.rule].map(
       (source) => new Judged(written).policy.local(question(name), source)?.reason,
     );
-  const etcd = "not-allowed";
-  assert.deepEqual(reasons({}), [undefined, undefined, "host", "host", etcd, undefined]);
-  assert.deepEqual(reasons({ host: "allow" }), [undefined, undefined, undefined, undefined, etcd, undefined]);
-  assert.deepEqual(reasons({ peers: "names" }), [undefined, undefined, "host", "host", etcd, undefined]);
-  assert.deepEqual(reasons({ peers: "deny" }), ["peers", "peers", "host", "host", etcd, undefined]);
-  assert.deepEqual(reasons({ peers: "deny", allow: ["x.test"] }), Array.from({ length: 6 }));
+  const foreign = ["not-allowed", "not-allowed", "not-allowed"];
+  assert.deepEqual(reasons({}), [undefined, undefined, "host", "host", ...foreign, undefined]);
+  assert.deepEqual(reasons({ host: "allow" }), [undefined, undefined, undefined, undefined, ...foreign, undefined]);
+  assert.deepEqual(reasons({ peers: "names" }), [undefined, undefined, "host", "host", ...foreign, undefined]);
+  assert.deepEqual(reasons({ peers: "deny" }), ["peers", "peers", "host", "host", ...foreign, undefined]);
+  assert.deepEqual(reasons({ peers: "deny", allow: ["x.test"] }), Array.from({ length: 8 }));
 });
 
 test("addresses that are not public are refused, unless a rule allows them", () => {

@@ -27,6 +27,8 @@ export interface ZoneFinding {
   readonly additional?: readonly OwnedRecord[];
   /** Addresses are answered in this order. */
   readonly isSorted?: boolean;
+  /** Another machine has published some of it. */
+  readonly isForeign?: boolean;
   /** explain shows it. */
   readonly why: string;
 }
@@ -107,7 +109,7 @@ export class ZoneLookup {
     // Several members may have the address of one machine.
     const isShared = addressed.some(({ remote }) => remote?.reach === "machine");
     const sets = addressSets(isShared ? distinct(addresses) : addresses);
-    return { sets, isSorted, why: membersText(members, branch, host) };
+    return { sets, isSorted, isForeign: isAnyForeign(members), why: membersText(members, branch, host) };
   }
 
   /** MACHINE.machine: the addresses of a machine that publishes. */
@@ -115,7 +117,7 @@ export class ZoneLookup {
     if (this.#remote === undefined) return undefined;
     if (machine === undefined) return between("all machines");
     const host = more === undefined ? this.#remote.hostOf(machine) : undefined;
-    return host && { sets: addressSets([host]), why: "a machine that publishes its containers" };
+    return host && { sets: addressSets([host]), isForeign: true, why: "a machine that publishes its containers" };
   }
 
   /** Finds those that count and that the container gets an address of. */
@@ -148,7 +150,8 @@ export class ZoneLookup {
       for (const [type, all] of sets) additional.push(...all.map((data) => ({ owner: target, type, data })));
     }
     if (records.length === 0) return undefined;
-    return { sets: new Map([[TYPE.SRV, records]]), additional, why: `a port of ${counted(members.length)}` };
+    const sets = new Map([[TYPE.SRV, records]]);
+    return { sets, additional, isForeign: isAnyForeign(members), why: `a port of ${counted(members.length)}` };
   }
 
   /** The address itself, with dashes for dots or colons. */
@@ -158,12 +161,13 @@ export class ZoneLookup {
     if (bytes === undefined || rest.length > 1) return undefined;
     const key = reverseLabels(bytes);
     const holders = this.#members.withAddress(key, key.length, hashOf(key));
-    const isTold = holders.some(
+    const told = holders.filter(
       (holder) => (isAny(project) || holder.member.project === project) && this.#reachable.has(holder),
     );
-    if (!isTold) return undefined;
+    if (told.length === 0) return undefined;
     const sets = new Map([[bytes.length === 4 ? TYPE.A : TYPE.AAAA, [bytes]]]);
-    return { sets, why: "the address of a container of the project" };
+    const isForeign = isAnyForeign(told.map(({ member }) => member));
+    return { sets, isForeign, why: "the address of a container of the project" };
   }
 
   #hasAny(project: string): boolean {
@@ -175,6 +179,10 @@ export class ZoneLookup {
 /** HOST.SERVICE.PROJECT.svc, with the host by which the container is called; undefined if that is too long. */
 export function hostName(zone: DnsZone, member: ZoneMember): Uint8Array | undefined {
   return zone.nameOf(member, ({ hosts, service, project }) => `${hosts[0] ?? ""}.${service}.${project}.svc`);
+}
+
+function isAnyForeign(members: readonly ZoneMember[]): boolean {
+  return members.some(({ remote }) => remote !== undefined);
 }
 
 /** A name without records, above others that have some. */

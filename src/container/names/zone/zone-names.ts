@@ -68,7 +68,12 @@ export class ZoneNames implements VisibleNames {
     const { ttlSeconds } = search.behaviour;
     const found = labels > PATH_LABELS_MAX ? undefined : this.#lookup.find(zone, pathOf(name, labels), ttlSeconds);
     const isUnknown = found === undefined && this.#isUnknown(labels > PATH_LABELS_MAX);
-    const { sets, why, isSorted = false } = found ?? { sets: NO_SETS, why: isUnknown ? UNKNOWN : "no such name" };
+    const {
+      sets,
+      why,
+      isSorted = false,
+      isForeign = false,
+    } = found ?? { sets: NO_SETS, why: isUnknown ? UNKNOWN : "no such name" };
     search.trace?.record("names", `in zone "${zone.name}": ${why}`);
     const records: NameRecords = {
       ttlSeconds: undefined,
@@ -79,6 +84,7 @@ export class ZoneNames implements VisibleNames {
       isMissing: found === undefined,
       isUnavailable: isUnknown,
       isSorted,
+      isForeign,
       additional: (type) => (type === TYPE.SRV ? (found?.additional ?? []) : []),
     };
     // What other machines publish ends with their leases, and while etcd is away it ends by itself.

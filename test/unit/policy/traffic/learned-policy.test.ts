@@ -152,7 +152,13 @@ test("no name that a container asks is another rule than that name, whatever it 
 
 test("a learned policy refuses nothing of what it was learned from", () => {
   const traffic = trafficOf(
-    [aQuery("api.test"), aQuery("corp.test", { addresses: ["10.0.0.5"] }), aQuery("web", { source: "network" })],
+    [
+      aQuery("api.test"),
+      aQuery("corp.test", { addresses: ["10.0.0.5"] }),
+      aQuery("web", { source: "network" }),
+      aQuery("db.shop.svc.zone.test", { source: "other-machine" }),
+      aQuery("store.test", { source: "etcd" }),
+    ],
     aConnection({ names: ["api.test"] }),
     aConnection({ address: "10.0.0.5", names: ["corp.test"] }),
     aConnection({ address: "198.51.100.1" }),
@@ -160,6 +166,20 @@ test("a learned policy refuses nothing of what it was learned from", () => {
   const [app = assert.fail()] = traffic.containers.values();
   const learned = aPolicy({ rules: rulesOf(traffic), addresses: "enforce" });
   assert.deepEqual(judgedTraffic(app, [learned]), { refusals: [], passing: 0 });
+});
+
+test("names that other machines decide about need a rule, and answers with private addresses one for these", () => {
+  const traffic = trafficOf([
+    aQuery("own.svc.zone.test", { source: "zone", addresses: ["10.0.0.4"] }),
+    aQuery("far.svc.zone.test", { source: "other-machine", addresses: ["10.0.0.5"] }),
+    aQuery("pod.cluster.test", { source: "kubernetes" }),
+  ]);
+  const [app = assert.fail()] = traffic.containers.values();
+  const whats = (rules: string[]): string[] =>
+    judgedTraffic(app, [aPolicy({ rules })]).refusals.map(({ what }) => what);
+  assert.deepEqual(whats([]), ["far.svc.zone.test A", "pod.cluster.test A"]);
+  assert.deepEqual(whats(["far.svc.zone.test", "pod.cluster.test"]), ["far.svc.zone.test A"], "a private address");
+  assert.deepEqual(whats(["far.svc.zone.test", "pod.cluster.test", "10.0.0.5"]), []);
 });
 
 test("what another policy would refuse is said with its rule and line; addresses count where they are enforced", () => {

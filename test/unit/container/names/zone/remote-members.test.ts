@@ -4,7 +4,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { presentedLabels } from "../../../../../src/base/dns/name.ts";
 import { LIMITS } from "../../../../../src/base/limits.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { LOCAL_SOURCES } from "../../../../../src/base/model/local-source.ts";
+import { StoredName } from "../../../../../src/base/model/stored-name.ts";
+import { DECLARED } from "../../../../../src/base/model/visible-names.ts";
+import { AskedAnswers } from "../../../../../src/query/client/asked-answers.ts";
+import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
 import { RemoteMembers } from "../../../../../src/container/names/zone/remote-members.ts";
 import { TYPE } from "../../../../support/scripted/builders.ts";
 import { readName } from "../../../support/reply.ts";
@@ -82,6 +89,27 @@ test("a service has the members of all machines, this machine's own from its eng
   assert.deepEqual(world.addresses(client, `1.${NAME}`), [0, "172.30.0.2"], "this machine's host name comes first");
   const pointer = world.reply(client, "1.3.0.10.in-addr.arpa", TYPE.PTR).answers[0];
   assert.equal(pointer && readName(pointer.data, 0).text, `1-m3.${NAME}`);
+});
+
+test("an answer in which another machine has a part is known as such, so that a policy asks for a rule", () => {
+  const world = worldOf(
+    remoteOf({
+      "m2/host": { text: "dns11", addresses: ["10.0.0.2"] },
+      [`m2/svc/dev/web/${id()}`]: member("10.0.2.1"),
+    }),
+    [client, own, aMember("db", { service: "db", on: { one: "172.30.0.3" } })],
+  );
+  const names = new LocalNames(DEFAULT_BEHAVIOUR);
+  const sourceOf = (name: string): string => {
+    names.begin(new AskedAnswers());
+    const labels = presentedLabels(name) ?? assert.fail();
+    assert.equal(names.find(new StoredName(labels), world.directory.viewOf(client)), DECLARED, name);
+    return LOCAL_SOURCES[names.source].key;
+  };
+  const foreign = [NAME, `1-m2.${NAME}`, PORTS, "10-0-2-1.dev.pod.cluster.local", "m2.machine.cluster.local"];
+  for (const name of foreign) assert.equal(sourceOf(name), "other-machine", name);
+  for (const name of [`1.${NAME}`, "db.dev.svc.cluster.local", "none.dev.svc.cluster.local", "dev.svc.cluster.local"])
+    assert.equal(sourceOf(name), "zone", name);
 });
 
 test("the machine's address: with other ports it is no address of the service, and no pointer leads to a container", () => {
