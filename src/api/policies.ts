@@ -25,7 +25,7 @@ export interface PolicyContainer {
     readonly where: string;
   }[];
   readonly mode: PolicyMode;
-  /** Why dns11 does not serve it, so that its policy does nothing; null if it does. */
+  /** Why dns11 does not serve it, so that its policy filters no names; null if it does. */
   readonly notServed: string | null;
   /** Queries since dns11 began. */
   readonly refused: number;

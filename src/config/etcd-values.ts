@@ -90,6 +90,8 @@ export function readNetworkName(value: unknown, quote: Quote): string {
   throw new Error(`invalid network ${quote(value)}: use the name of a network, as docker network ls prints it`);
 }
 
+const NO_ENDPOINTS = "has no effect without etcd.endpoints: set the client URLs of etcd, or remove this setting";
+
 /** The keys whose values contradict others, each with what to do. */
 export function etcdConflicts(
   etcd: EtcdPolicy,
@@ -97,10 +99,11 @@ export function etcdConflicts(
 ): readonly (readonly [`etcd.${string}`, string])[] {
   const { endpoints, zones, ca, user, passwordFile, publish } = etcd;
   if (endpoints.length === 0) {
-    const isUnused = [user, ca, passwordFile, publish].every((each) => each === undefined);
-    return zones.length === 0 && isUnused
-      ? []
-      : [["etcd.zones", "has no effect without etcd.endpoints: set the client URLs of etcd, or remove this setting"]];
+    const isSet = { zones: zones.length > 0, publish, user, "password-file": passwordFile, ca };
+    const [first] = Object.entries(isSet).flatMap(([key, value]) =>
+      value === undefined || value === false ? [] : [key],
+    );
+    return first === undefined ? [] : [[`etcd.${first}`, NO_ENDPOINTS]];
   }
   const hosts = new Set(endpoints);
   return [

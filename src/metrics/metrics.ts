@@ -269,7 +269,7 @@ function queryFamilies(meter: Meter): Family[] {
     counter("dns11_forward_max_concurrent_rejects_total", "Queries refused because too many queries were in flight.", [
       sample(meter.counts.refused),
     ]),
-    counter("dns11_internal_errors_total", "Queries that caused an internal error of dns11.", [
+    counter("dns11_internal_errors_total", "Internal errors of dns11, by queries and other events.", [
       sample(meter.counts.defects),
     ]),
   ];

@@ -31,8 +31,13 @@ function composePlace(labels: Labels): ComposePlace | undefined {
     files,
     folder: labels[COMPOSE_LABEL.folder] || undefined,
     configHash: labels[COMPOSE_LABEL.hash] || undefined,
-    isOneOff: labels[COMPOSE_LABEL.oneOff]?.toLowerCase() === "true",
+    isOneOff: isOneOff(labels),
   };
+}
+
+/** Made by `docker compose run`. It has the number 1, like the first container of its service, which it is none of. */
+export function isOneOff(labels: Labels): boolean {
+  return labels[COMPOSE_LABEL.oneOff]?.toLowerCase() === "true";
 }
 
 /**

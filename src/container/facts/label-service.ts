@@ -7,6 +7,7 @@ import { shortened } from "../../base/lib/shortened.ts";
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import { type ServicePort, namedPort, wellKnownPort } from "./service-port.ts";
+import { isOneOff } from "./compose.ts";
 import type { ContainerFact } from "./fact.ts";
 import { type Labels, effectiveLabels } from "./labels.ts";
 
@@ -30,11 +31,11 @@ const LABEL = /^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/;
 const RESERVED = "any";
 const SHORT_ID_LENGTH = 12;
 
-/** undefined for a container that belongs to no service, or to one whose name is no label of a domain name. */
+/** undefined for a container that belongs to no service, as one of `docker compose run`, or to one whose name is no label of a domain name. */
 export function servicePlace(fact: ContainerFact, policy: LabelPolicy): ServicePlace | undefined {
   const labels = effectiveLabels(fact, policy);
   const project = projectIn(labels);
-  const service = domainLabel(labels[SERVICE_LABEL] ?? labels[COMPOSE_LABEL.service]);
+  const service = domainLabel(labels[SERVICE_LABEL] ?? (isOneOff(labels) ? undefined : labels[COMPOSE_LABEL.service]));
   if (project === undefined || service === undefined) return undefined;
   return { project, service, hosts: hostsOf(fact, labels), ports: portsOf(fact, labels, policy) };
 }

@@ -12,7 +12,9 @@ import {
   DNS_PORT,
   type NamedServer,
   type RouteText,
+  isNodeServer,
   namedServerText,
+  nodeInLabel,
   parseRoute,
 } from "../../base/model/server-text.ts";
 import type { Labels } from "../facts/labels.ts";
@@ -79,6 +81,7 @@ function tooMuchWarning(leftOut: string): string {
 
 function routeIn(text: string, allowed: LabelServers): RouteText {
   const route = parseRoute(text, allowed === "container" ? "container" : "host");
+  if (route.servers.some(isNodeServer)) throw new Error(nodeInLabel(text));
   if (allowed === "host") for (const server of route.servers) refuseHostOnlyServer(server);
   return { ...route, servers: route.servers.map(onlyShared) };
 }

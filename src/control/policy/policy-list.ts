@@ -129,9 +129,15 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
     problems: [
       ...assignment.problems,
       ...(held?.reason === undefined ? [] : [`its policy is not enforced, so it resolves nothing: ${held.reason}`]),
-      ...(notServed === undefined ? [] : [`dns11 does not serve it, so its policy does nothing: ${notServed}`]),
+      ...(notServed === undefined ? [] : [notServedText(held, notServed)]),
     ],
   };
+}
+
+/** The kernel holds its connections, whoever answers it; but no answer opens an address. */
+function notServedText(held: Held | undefined, why: string): string {
+  const effect = held?.state === "enforced" ? "no name opens an address for it" : "its policy does nothing";
+  return `dns11 does not serve it, so ${effect}: ${why}`;
 }
 
 function bootOf(held: Held | undefined): ClosedMoment {

@@ -1,6 +1,6 @@
 /**
  * KernelAnswers: the program of answers.bpf.c and its tables, loaded once. Each namespace gets a space in them and a link
- * of its own. The link's program is seven instructions: it says which space, and calls the shared one. So the identity
+ * of its own. The link's program is eight instructions: it says which space, and calls the shared one. So the identity
  * of a namespace is in what is attached to its lo, and nothing that a packet has can change it.
  *
  * An entry is never changed, and its memory is used again only after the generation of its space has ended. So the

@@ -66,7 +66,8 @@ test("each invalid value, and values that contradict others, say what to use", (
     [{ ...good, "max-stale": "9d" }, /whole seconds from 0s? to 7d/],
     [{ ...good, prefixes: 1 }, /unknown key; did you mean "prefix"/],
     [ENDPOINT, /etcd\.endpoints: needs etcd\.zones/],
-    [{ zones: ["shop.test"] }, /has no effect without etcd\.endpoints/],
+    [{ zones: ["shop.test"] }, /etcd\.zones: has no effect without etcd\.endpoints/],
+    [{ "password-file": "/p" }, /etcd\.password-file: has no effect without etcd\.endpoints/],
     [{ ...good, user: "u" }, /needs etcd\.password-file/],
     [{ ...good, "password-file": "/p" }, /needs etcd\.user/],
     [{ ...good, ca: "/ca.pem" }, /no endpoint is https/],
@@ -108,7 +109,7 @@ test("publishing: off by default, with the first zone; what it needs and what ha
   for (const [etcd, message, more = zone] of [
     [publish, /etcd\.publish: needs zone: set the zone that the machines share/, {}],
     [{ ...publish, zones: ["cluster.test"] }, /same or nested/],
-    [{ publish: true }, /has no effect without etcd\.endpoints/],
+    [{ publish: true }, /f:1:\d+: etcd\.publish: has no effect without etcd\.endpoints/],
     [{ ...publish, machine: "a.b" }, /invalid machine "a\.b": use letters, digits/],
     [{ ...publish, machine: "../m2" }, /invalid machine/],
     [{ ...publish, machine: "x".repeat(33) }, /at most 32/],

@@ -3,6 +3,7 @@
  * question can mean. Programs on the host and in containers share this, so that one URL works in both places.
  */
 import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
+import { isOneOff } from "../../facts/compose.ts";
 import { domainLabels } from "../../../base/model/server-text.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
@@ -55,7 +56,7 @@ function namesOn({ name, labels }: ContainerFact, { names, networkName }: Endpoi
   const [service, project, number] = [COMPOSE_LABEL.service, COMPOSE_LABEL.project, COMPOSE_LABEL.number].map(
     (key) => labels[key],
   );
-  const composed = service === undefined || project === undefined ? [] : [`${service}.${project}`];
+  const composed = service === undefined || project === undefined || isOneOff(labels) ? [] : [`${service}.${project}`];
   const numbered = number === undefined ? [] : composed.map((each) => `${number}.${each}`);
   return [...plain, ...plain.map((each) => `${each}.${networkName}`), ...composed, ...numbered];
 }

@@ -48,6 +48,12 @@ for (const server of ["10.0.0.1:5353", "127.0.0.53", "[::1]:53", "::ffff:127.0.0
 }
 
 for (const place of LABEL_SERVERS) {
+  test(`the DNS of a cluster is not asked for a label (${place})`, () => {
+    const [texts, warning] = routesIn("/cluster.local/node:kind-control-plane /corp/host", place);
+    assert.deepEqual(texts, ["/corp/host"]);
+    assert.match(warning ?? "", /node:kind-control-plane": a label cannot have a node asked; use the settings/);
+  });
+
   test(`the host's servers can be used by the word "host" (${place})`, () => {
     assert.deepEqual(routesIn("host /lan/host", place), [["host", "/lan/host"], undefined]);
   });

@@ -56,6 +56,9 @@ test("its own networks: by name, network, service and number, in any letter case
   const all = ["web", "WEB", "web.one", "front.shop", "1.front.shop", "api.web", "a.b.web.one", "a.1.front.shop"];
   for (const name of all) assert.equal(found(directory, `${name}.Docker`), "10.1.0.3", name);
   assert.equal(found(directory, "docker"), "", "the domain itself has no address");
+  directory.putContainer(container("once", "one", "10.1.0.4", { ...SERVICE, [COMPOSE_LABEL.oneOff]: "True" }));
+  for (const name of ["front.shop", "1.front.shop"]) assert.equal(found(directory, `${name}.docker`), "10.1.0.3", name);
+  assert.equal(found(directory, "once.docker"), "10.1.0.4");
 });
 
 test("what it does not see does not exist, and other domains are not concerned", () => {

@@ -139,6 +139,19 @@ test("labels place containers that Compose does not know, and go before its labe
   assert.deepEqual(tools(false).addresses(client, "web.dev.svc.cluster.local"), [3]);
 });
 
+test("a container of `docker compose run` is none of its service, unless its creator says so", () => {
+  const once = { "com.docker.compose.oneoff": "True" };
+  const withOnce = new ZoneWorld([
+    client,
+    aMember("web", { service: "web", on: { one: "10.1.0.3" } }),
+    aMember("once", { service: "web", labels: once, on: { one: "10.1.0.4" } }),
+    aMember("chosen", { service: "web", labels: { ...once, "io.dns11.service": "job" }, on: { one: "10.1.0.5" } }),
+  ]);
+  assert.deepEqual(withOnce.addresses(client, "web.dev.svc.cluster.local"), [0, "10.1.0.3"]);
+  assert.deepEqual(withOnce.addresses(client, "1.web.dev.svc.cluster.local"), [0, "10.1.0.3"]);
+  assert.deepEqual(withOnce.addresses(client, "job.dev.svc.cluster.local"), [0, "10.1.0.5"]);
+});
+
 test("published and exposed ports have their IANA names; an image's have none unless images are trusted", () => {
   const ports = { published: ["443/tcp", "12345/tcp"], exposed: ["443/tcp", "6379/tcp"], ofImage: ["80/tcp"] };
   const web = aMember("web", { service: "web", ports, on: { one: "10.1.0.3" } });
