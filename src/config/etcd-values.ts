@@ -100,10 +100,8 @@ export function etcdConflicts(
   const { endpoints, zones, ca, user, passwordFile, publish } = etcd;
   if (endpoints.length === 0) {
     const isSet = { zones: zones.length > 0, publish, user, "password-file": passwordFile, ca };
-    const [first] = Object.entries(isSet).flatMap(([key, value]) =>
-      value === undefined || value === false ? [] : [key],
-    );
-    return first === undefined ? [] : [[`etcd.${first}`, NO_ENDPOINTS]];
+    const first = Object.entries(isSet).find(([, value]) => value !== undefined && value !== false);
+    return first === undefined ? [] : [[`etcd.${first[0]}`, NO_ENDPOINTS]];
   }
   const hosts = new Set(endpoints);
   return [

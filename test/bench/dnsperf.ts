@@ -35,26 +35,29 @@ export async function atFullSpeed(
   pid: number,
   seconds: number,
 ): Promise<Sample> {
+  return await measured(client, input, pid, seconds, ["-T", String(input.threads ?? 1)]);
+}
+
+// Each query of the file once.
+export async function once(client: NetworkContext, input: DnsperfInput, pid: number): Promise<Sample> {
+  return await measured(client, input, pid, ONCE_SECONDS, ["-n", "1"]);
+}
+
+async function measured(
+  client: NetworkContext,
+  input: DnsperfInput,
+  pid: number,
+  seconds: number,
+  args: readonly string[],
+): Promise<Sample> {
   const before = cpuSeconds(pid);
-  const text = await dnsperf(client, input, seconds, [...AT_ONCE, "-T", String(input.threads ?? 1)]);
+  const text = await dnsperf(client, input, seconds, [...AT_ONCE, ...args]);
   const used = cpuSeconds(pid) - before;
   checkAnswers(text, input);
   const completed = numberIn(text, /Queries completed:\s+(\d+)/);
   return {
     perSecond: numberIn(text, /Queries per second:\s+([\d.]+)/),
     cpuMicros: (used / completed) * 1e6,
-    lost: numberIn(text, /Queries lost:\s+(\d+)/),
-  };
-}
-
-// Each query of the file once.
-export async function once(client: NetworkContext, input: DnsperfInput, pid: number): Promise<Sample> {
-  const before = cpuSeconds(pid);
-  const text = await dnsperf(client, input, ONCE_SECONDS, [...AT_ONCE, "-n", "1"]);
-  const used = cpuSeconds(pid) - before;
-  checkAnswers(text, input);
-  return {
-    cpuMicros: (used / numberIn(text, /Queries completed:\s+(\d+)/)) * 1e6,
     lost: numberIn(text, /Queries lost:\s+(\d+)/),
   };
 }

@@ -8,10 +8,10 @@ import { atFullSpeed, once } from "./dnsperf.ts";
 import { type Row, readable, spreadOf } from "./figures.ts";
 import type { Pace } from "./pace.ts";
 import { Questions } from "./questions.ts";
+import { startHosts } from "./testbed.ts";
 
 const NETWORK = "names";
 const OTHER = "other";
-const CONTAINERS = 10;
 const NAMES = 10_000;
 // So that the code is compiled.
 const WARM_PASSES = 5;
@@ -25,8 +25,8 @@ type Answers = "kernel" | "process";
 type Asker = { readonly client: Container; readonly file: string; readonly pid: number };
 
 export async function benchFirstAnswers(pace: Pace): Promise<Row[]> {
-  await using kernelEngine = await startNames();
-  await using processEngine = await startNames();
+  await using kernelEngine = await startEngine({ suite: "forky" });
+  await using processEngine = await startEngine({ suite: "forky" });
   await using byKernel = await startBeside(kernelEngine, "kernel");
   await using byProcess = await startBeside(processEngine, "process");
   const kernel = await askerOf(kernelEngine, byKernel);
@@ -60,23 +60,13 @@ export async function benchFirstAnswers(pace: Pace): Promise<Row[]> {
   ];
 }
 
-async function startNames(): Promise<Engine> {
-  const engine = await startEngine({ suite: "forky" });
-  for (const network of [NETWORK, OTHER]) await createNetwork(engine, network);
-  return engine;
-}
-
 async function startBeside(engine: Engine, answers: Answers): Promise<Dns11> {
   return await startDns11(engine, { settings: { answers, keeper: "off" } });
 }
 
 async function askerOf(engine: Engine, instance: Dns11): Promise<Asker> {
-  const hosts: { readonly name: string; readonly address: string }[] = [];
-  for (let index = 0; index < CONTAINERS; index++) {
-    const aliases = Array.from({ length: NAMES / CONTAINERS }, (_, at) => `${NETWORK}-${at * CONTAINERS + index}`);
-    const container = await runContainer(engine, { networks: [{ name: NETWORK, aliases }] });
-    hosts.push(...aliases.map((name) => ({ name, address: container.address(NETWORK) })));
-  }
+  const hosts = await startHosts(engine, { network: NETWORK, names: NAMES });
+  await createNetwork(engine, OTHER);
   const client = await runContainer(engine, { name: "client", networks: [NETWORK] });
   await instance.waitForKernel();
   return { client, file: new Questions(engine.folder).addresses(hosts), pid: instance.pid };

@@ -25,19 +25,8 @@ export class Testbed implements AsyncDisposable {
     this.rivals = rivals;
   }
 
-  // The containers share the names; all but the first name of each are aliases.
   static async make(engine: Engine, { network, names, floor }: TestbedOptions): Promise<Testbed> {
-    await createNetwork(engine, network);
-    const hosts: Host[] = [];
-    for (let index = 0; index < CONTAINERS; index++) {
-      const aliases = Array.from(
-        { length: names / CONTAINERS },
-        (_, alias) => `${network}-${alias * CONTAINERS + index}`,
-      );
-      const [name = "", ...others] = aliases;
-      const container = await runContainer(engine, { name, networks: [{ name: network, aliases: others }] });
-      hosts.push(...aliases.map((alias) => ({ name: alias, address: container.address(network) })));
-    }
+    const hosts = await startHosts(engine, { network, names });
     const client = await runContainer(engine, { name: `client-${network}`, networks: [network] });
     return new Testbed(client, hosts, await Rivals.start(client, hosts, floor));
   }
@@ -45,4 +34,23 @@ export class Testbed implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rivals[Symbol.asyncDispose]();
   }
+}
+
+// On a network of their own. The containers share the names; all but the first name of each are aliases.
+export async function startHosts(
+  engine: Engine,
+  { network, names }: Pick<TestbedOptions, "network" | "names">,
+): Promise<Host[]> {
+  await createNetwork(engine, network);
+  const hosts: Host[] = [];
+  for (let index = 0; index < CONTAINERS; index++) {
+    const aliases = Array.from(
+      { length: names / CONTAINERS },
+      (_, alias) => `${network}-${alias * CONTAINERS + index}`,
+    );
+    const [name = "", ...others] = aliases;
+    const container = await runContainer(engine, { name, networks: [{ name: network, aliases: others }] });
+    hosts.push(...aliases.map((alias) => ({ name: alias, address: container.address(network) })));
+  }
+  return hosts;
 }
