@@ -406,8 +406,9 @@ export function duplicate(fd: number): number {
   return must(c.fcntl(fd, F_DUPFD_CLOEXEC, 0), "fcntl", "F_DUPFD_CLOEXEC");
 }
 
-/** Closes a descriptor that may already be closed, as in the cleanup after a failed setup. */
+/** Closes a descriptor that may already be closed, or was never opened (-1), as in the cleanup after a failed setup. */
 export function closeQuietly(fd: number): void {
+  if (fd < 0) return;
   try {
     closeSync(fd);
   } catch {

@@ -11,7 +11,7 @@ import { warmThreadPool } from "../../src/container/namespace/namespace-runner.t
 import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
-import { NETWORK, factOf, idOf, untilAttached } from "./crowded-network.ts";
+import { NETWORK, factOf, idOf } from "./crowded-network.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
 
@@ -23,22 +23,22 @@ export async function benchAttach(): Promise<Row[]> {
   try {
     preallocateDescriptors();
     await warmThreadPool();
-    const { way, close } = startEngineSide();
+    const { way, attached, close } = startEngineSide();
     way.directory.putNetwork(NETWORK);
     const idleBytes = settledRss();
     const times: number[] = [];
     for (const [index, path] of paths.slice(0, ONE_BY_ONE).entries()) {
       const startMs = performance.now();
       way.roster.put(factOf(index, path));
-      await untilAttached(way, index + 1);
+      await attached.until(index + 1);
       times.push(performance.now() - startMs);
     }
     for (let index = 0; index < ONE_BY_ONE; index++) way.roster.remove(idOf(index));
-    await untilAttached(way, 0);
+    await attached.until(0);
     const startMs = performance.now();
     // Other namespaces: the first ones are still being left.
     for (const [index, path] of paths.entries()) if (index >= ONE_BY_ONE) way.roster.put(factOf(index, path));
-    await untilAttached(way, AT_ONCE);
+    await attached.until(AT_ONCE);
     const allMs = performance.now() - startMs;
     const perContainer = (settledRss() - idleBytes) / AT_ONCE;
     await way.reconciler.stop();
@@ -105,10 +105,10 @@ async function alternately(paths: readonly string[], sides: readonly [Side, Side
   for (const { way } of sides) way.directory.putNetwork(NETWORK);
   for (const [index, path] of paths.entries()) {
     const kind = index % 2 === 0 ? 0 : 1;
-    const { way } = sides[kind];
+    const { way, attached } = sides[kind];
     const startMs = performance.now();
     way.roster.put(factOf(index, path));
-    await untilAttached(way, Math.floor(index / 2) + 1);
+    await attached.until(Math.floor(index / 2) + 1);
     times[kind].push(performance.now() - startMs);
   }
   for (const { way, close } of sides) {

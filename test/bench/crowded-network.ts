@@ -1,4 +1,4 @@
-// Containers without an engine: facts of any number of them on one network, and the wait until they are attached.
+// Containers without an engine: facts of any number of them on one network, and the wait until the kernel answers them.
 
 import { COMPOSE_LABEL } from "../../src/base/model/compose-labels.ts";
 import type { ContainerFact } from "../../src/container/facts/fact.ts";
@@ -16,23 +16,6 @@ export const NETWORK = {
 };
 
 const PROJECTS = 50;
-// On the busiest machine.
-const ATTACH_MS_MAX = 180_000;
-
-export async function untilAttached({ reconciler, directory }: EngineSide, count: number): Promise<void> {
-  if (directory.containers.size === 0 && count > 0) throw new Error("no facts");
-  const deadlineMs = performance.now() + ATTACH_MS_MAX;
-  for (;;) {
-    let attached = 0;
-    for (const [, { state }] of reconciler.attachments()) {
-      if (state.kind === "failed") throw new Error(`not attached: ${state.reason}`);
-      if (state.kind === "attached") attached++;
-    }
-    if (attached === count) return;
-    if (performance.now() > deadlineMs) throw new Error(`only ${attached} of ${count} were attached in time`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
 
 // The process serves them first.
 export async function untilByKernel({ reconciler }: EngineSide): Promise<void> {

@@ -10,7 +10,7 @@ import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
 import type { Bench } from "./bench.ts";
-import { NETWORK, factOf, untilAttached, untilByKernel } from "./crowded-network.ts";
+import { NETWORK, factOf, untilByKernel } from "./crowded-network.ts";
 import { type Row, readable, spreadOf } from "./figures.ts";
 import type { LeanAsker } from "./lean-asker.ts";
 import { makeNetnses, removeNetnses } from "./namespaces.ts";
@@ -72,13 +72,13 @@ async function start(
   paths: readonly string[],
   { seconds, kernelAnswers, onAttached }: StartOptions,
 ): Promise<Start> {
-  const { way, close } = startEngineSide(undefined, undefined, kernelAnswers);
+  const { way, attached, close } = startEngineSide(undefined, undefined, kernelAnswers);
   try {
     way.directory.putNetwork(NETWORK);
     const [first, ...others] = paths.map((path, index) => factOf(index, path));
     if (first === undefined) throw new Error("no namespaces");
     way.roster.put(first);
-    await untilAttached(way, 1);
+    await attached.until(1);
     if (kernelAnswers !== undefined) await untilByKernel(way);
     const asking = lean.steadily({ netnsPath: first.sandboxKey, name: first.name }, seconds);
     await sleep(AHEAD_MS);
@@ -88,7 +88,7 @@ async function start(
       await nextTurn();
       way.roster.put(fact);
     }
-    if (onAttached !== undefined) await untilAttached(way, paths.length);
+    if (onAttached !== undefined) await attached.until(paths.length);
     onAttached?.(performance.now() - startMs);
     const sample = await asking;
     const states = [...way.reconciler.attachments()].map(([, { state }]) => state.kind);

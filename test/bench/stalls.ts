@@ -18,7 +18,7 @@ import { setNetworkNamespace } from "../../src/kernel/libc.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
 import { run } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
-import { NETWORK, factOf, idOf, untilAttached } from "./crowded-network.ts";
+import { NETWORK, factOf, idOf } from "./crowded-network.ts";
 import { type Row, spreadOf } from "./figures.ts";
 import { fillNode, largeNodeIn, temporaryFolder } from "./large-node.ts";
 import { makeNetnses, removeNetnses } from "./namespaces.ts";
@@ -41,10 +41,10 @@ export async function benchStalls(): Promise<Row[]> {
   try {
     preallocateDescriptors();
     await warmThreadPool();
-    const { way, settings, close } = startEngineSide(stays.runner);
+    const { way, attached, settings, close } = startEngineSide(stays.runner);
     way.directory.putNetwork(NETWORK);
     for (const [index, path] of paths.slice(0, ATTACHED).entries()) way.roster.put(factOf(index, path));
-    await untilAttached(way, ATTACHED);
+    await attached.until(ATTACHED);
     const rows: Row[] = [];
     const during = async (what: string, round: (index: number) => Promise<void>): Promise<void> => {
       const measured: (LongestTurns & { readonly stayMs: number })[] = [];
@@ -66,11 +66,11 @@ export async function benchStalls(): Promise<Row[]> {
     const facts = paths.map((path, index) => factOf(index, path)).slice(ATTACHED, ATTACHED + STARTS);
     await during(`${perRound} containers start`, async (index) => {
       await asInspected(of(facts, index), (fact) => way.roster.put(fact));
-      await untilAttached(way, ATTACHED + perRound * (index + 1));
+      await attached.until(ATTACHED + perRound * (index + 1));
     });
     await during(`${perRound} containers end`, async (index) => {
       await asInspected(of(facts, index), ({ id }) => way.roster.remove(id));
-      await untilAttached(way, ATTACHED + STARTS - perRound * (index + 1));
+      await attached.until(ATTACHED + STARTS - perRound * (index + 1));
     });
     const hostile = paths.at(-1) ?? "";
     await loadRules(hostile);

@@ -8,7 +8,7 @@ const ZONE = /^[!-~]{1,15}$/;
 
 /** The four or sixteen bytes of an address; undefined for other texts. A zone (`%eth0`) is not part of the bytes. */
 export function addressBytes(text: string): Uint8Array | undefined {
-  if (isIPv4(text)) return Uint8Array.from(text.split("."), Number);
+  if (isIPv4(text)) return new Uint8Array(text.split(".").map(Number));
   const [bare = "", zone] = text.split(/%(.*)/s, 2);
   return isIPv6(bare) && (zone === undefined || ZONE.test(zone)) ? ipv6Bytes(bare) : undefined;
 }
@@ -18,7 +18,7 @@ function ipv6Bytes(text: string): Uint8Array {
   const front = groups(head);
   const back = tail === undefined ? [] : groups(tail);
   const words = [...front, ...Array.from({ length: 8 - front.length - back.length }, () => 0), ...back];
-  return Uint8Array.from(words.flatMap((word) => [word >> 8, word & 0xff]));
+  return new Uint8Array(words.flatMap((word) => [word >> 8, word & 0xff]));
 }
 
 function groups(text: string): number[] {

@@ -24,19 +24,26 @@ const DETAIL_CHARS_MAX = 500;
 const POLL_MS = 250;
 
 export class EventRing {
-  /** Oldest first. */
-  readonly #events: EventReport[] = [];
+  /** By number, the oldest first. */
+  readonly #events = new Map<number, EventReport>();
+  /** The numbers of each subject's events: looking through all events for each new one would cost more than attaching does. */
+  readonly #numbersOf = new Map<string, number[]>();
   #last = 0;
 
   record(event: NewEvent): void {
-    if (this.#events.length >= LIMITS.events) this.#events.splice(this.#indexToDrop(), 1);
+    if (this.#events.size >= LIMITS.events) this.#drop();
     const detail = event.detail?.slice(0, DETAIL_CHARS_MAX) ?? null;
-    this.#events.push({ ...NOTHING, ...event, detail, number: ++this.#last, time: new Date().toISOString() });
+    const recorded = { ...NOTHING, ...event, detail, number: ++this.#last, time: new Date().toISOString() };
+    this.#events.set(recorded.number, recorded);
+    const subject = subjectOf(recorded);
+    const numbers = this.#numbersOf.get(subject);
+    if (numbers === undefined) this.#numbersOf.set(subject, [recorded.number]);
+    else numbers.push(recorded.number);
   }
 
   /** The last `limit` events after the number `since`. */
   read(limit: number, since = 0): EventsReport {
-    const wanted = this.#events.filter(({ number }) => number > since);
+    const wanted = this.#after(since);
     const events = limit === 0 ? [] : wanted.slice(-limit);
     return { events, missed: Math.max(0, this.#last - since) - events.length, last: this.#last };
   }
@@ -46,24 +53,26 @@ export class EventRing {
     let last = this.#last;
     yield* this.read(limit).events;
     while (!signal.aborted) {
-      const fresh = this.#events.filter(({ number }) => number > last);
+      const fresh = this.#after(last);
       last = this.#last;
       yield* fresh;
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** The oldest event of the subject with the most. */
-  #indexToDrop(): number {
-    const counts = new Map<string, number>();
-    let [most, mostCount] = ["", 0];
-    for (const event of this.#events) {
-      const subject = subjectOf(event);
-      const count = (counts.get(subject) ?? 0) + 1;
-      counts.set(subject, count);
-      if (count > mostCount) [most, mostCount] = [subject, count];
+  #after(number: number): EventReport[] {
+    return [...this.#events.values()].filter((event) => event.number > number);
+  }
+
+  /** Drops the oldest event of the subject with the most. */
+  #drop(): void {
+    let [most, mostNumbers]: [string, number[]] = ["", []];
+    for (const [subject, numbers] of this.#numbersOf) {
+      if (numbers.length > mostNumbers.length) [most, mostNumbers] = [subject, numbers];
     }
-    return this.#events.findIndex((event) => subjectOf(event) === most);
+    const oldest = mostNumbers.shift();
+    if (oldest !== undefined) this.#events.delete(oldest);
+    if (mostNumbers.length === 0) this.#numbersOf.delete(most);
   }
 }
 

@@ -5,20 +5,13 @@
 import { LIMITS } from "../../base/limits.ts";
 import type { QueryNames } from "../../base/model/query-record.ts";
 import { type RecordingPolicy, changePolicy, recordingPolicy } from "../record/recording-policy.ts";
+import { TablesByContainer } from "../record/tables-by-container.ts";
 import { FailureTable, type FailureTableParts, type IsContainerName } from "./failure-table.ts";
-
-interface KnownTable {
-  readonly table: FailureTable;
-  /** Clients that write it: two for a moment while a container is attached again. */
-  clients: number;
-  /** When it is dropped, if no client opens it until then. */
-  untilMs: number;
-}
 
 export class FailureTables {
   readonly #policy: RecordingPolicy;
   readonly #parts: FailureTableParts;
-  readonly #tables = new Map<string, KnownTable>();
+  readonly #tables: TablesByContainer<FailureTable>;
   #isContainerName: IsContainerName = () => false;
 
   constructor(names: QueryNames, now: () => number = () => performance.now()) {
@@ -29,6 +22,7 @@ export class FailureTables {
       now,
       onFirst: (table) => this.#makeRoom(table),
     };
+    this.#tables = new TablesByContainer(LIMITS.failureLingerMs, now);
   }
 
   get isEnabled(): boolean {
@@ -43,41 +37,28 @@ export class FailureTables {
   /** Changes what is recorded, and drops recorded data that would no longer be recorded now. */
   setNames(names: QueryNames): void {
     if (!changePolicy(this.#policy, names)) return;
-    for (const { table } of this.#tables.values()) table.clear();
+    for (const table of this.#tables.all()) table.clear();
   }
 
   open(containerId: string): FailureTable {
-    this.#dropOld();
-    const known = this.#tables.get(containerId) ?? {
-      table: new FailureTable(containerId, this.#parts),
-      clients: 0,
-      untilMs: 0,
-    };
-    known.clients++;
-    known.table.containerName = undefined;
-    this.#tables.set(containerId, known);
-    return known.table;
+    const table = this.#tables.open(containerId, () => new FailureTable(containerId, this.#parts));
+    table.containerName = undefined;
+    return table;
   }
 
-  close({ containerId, hasEntries }: FailureTable): void {
-    const known = this.#tables.get(containerId);
-    if (known === undefined) return;
-    known.clients--;
-    if (known.clients > 0) return;
-    if (hasEntries) known.untilMs = this.#parts.now() + LIMITS.failureLingerMs;
-    else this.#tables.delete(containerId);
+  close({ containerId }: FailureTable): void {
+    this.#tables.close(containerId, ({ hasEntries }) => hasEntries);
   }
 
   /** Sets the name of a container that is about to end, for its table. */
   name(containerId: string, name: string): void {
-    const known = this.#tables.get(containerId);
-    if (known !== undefined) known.table.containerName = name;
+    const table = this.#tables.get(containerId);
+    if (table !== undefined) table.containerName = name;
   }
 
   /** Lists those of one container or of all that have entries. */
   *tables(containerId?: string): Generator<FailureTable> {
-    this.#dropOld();
-    for (const { table } of this.#tables.values()) {
+    for (const table of this.#tables.all()) {
       if (containerId !== undefined && table.containerId !== containerId) continue;
       table.bringUpToDate?.();
       if (table.hasEntries) yield table;
@@ -86,23 +67,15 @@ export class FailureTables {
 
   /** Another container fails: of too many, the one whose last failure is oldest loses its entries. */
   #makeRoom(next: FailureTable): void {
-    this.#dropOld();
     let count = 0;
     let oldest: FailureTable | undefined;
-    for (const { table } of this.#tables.values()) {
+    for (const table of this.#tables.all()) {
       if (!table.hasEntries || table === next) continue;
       count++;
       if (oldest === undefined || table.lastMs < oldest.lastMs) oldest = table;
     }
     if (count < LIMITS.failureTables || oldest === undefined) return;
     oldest.clear();
-    if (this.#tables.get(oldest.containerId)?.clients === 0) this.#tables.delete(oldest.containerId);
-  }
-
-  #dropOld(): void {
-    const now = this.#parts.now();
-    for (const [id, { clients, untilMs }] of this.#tables) {
-      if (clients === 0 && untilMs <= now) this.#tables.delete(id);
-    }
+    this.#tables.drop(oldest.containerId);
   }
 }

@@ -4,22 +4,15 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { QueryNames } from "../../base/model/query-record.ts";
+import { TablesByContainer } from "../record/tables-by-container.ts";
 import { AnsweredNames, type AnsweredPolicy } from "./answered-names.ts";
-
-interface KnownNames {
-  readonly names: AnsweredNames;
-  clients: number;
-  /** When they are dropped, if no client opens them until then. */
-  untilMs: number;
-}
 
 export class AnsweredTables {
   readonly #policy: AnsweredPolicy = { isOn: false, hasNames: false };
-  readonly #known = new Map<string, KnownNames>();
-  readonly #now: () => number;
+  readonly #tables: TablesByContainer<AnsweredNames>;
 
   constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
+    this.#tables = new TablesByContainer(LIMITS.egressLingerMs, now);
   }
 
   /** Whether names may be shown. */
@@ -32,32 +25,18 @@ export class AnsweredTables {
     this.#policy.hasNames = names === "full";
     this.#policy.isOn = isOn && this.#policy.hasNames;
     if (this.#policy.isOn) return;
-    for (const { names: each } of this.#known.values()) each.clear();
+    for (const table of this.#tables.all()) table.clear();
   }
 
   open(containerId: string): AnsweredNames {
-    this.#dropOld();
-    const known = this.#known.get(containerId) ?? { names: new AnsweredNames(this.#policy), clients: 0, untilMs: 0 };
-    known.clients++;
-    this.#known.set(containerId, known);
-    return known.names;
+    return this.#tables.open(containerId, () => new AnsweredNames(this.#policy));
   }
 
   close(containerId: string): void {
-    const known = this.#known.get(containerId);
-    if (known === undefined) return;
-    known.clients--;
-    if (known.clients > 0) return;
-    if (known.names.isEmpty) this.#known.delete(containerId);
-    else known.untilMs = this.#now() + LIMITS.egressLingerMs;
+    this.#tables.close(containerId, ({ isEmpty }) => !isEmpty);
   }
 
   of(containerId: string, address: string, untilMs: number): readonly string[] {
-    return this.#known.get(containerId)?.names.of(address, untilMs) ?? [];
-  }
-
-  #dropOld(): void {
-    const now = this.#now();
-    for (const [id, { clients, untilMs }] of this.#known) if (clients === 0 && untilMs <= now) this.#known.delete(id);
+    return this.#tables.get(containerId)?.of(address, untilMs) ?? [];
   }
 }

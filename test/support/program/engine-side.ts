@@ -9,7 +9,6 @@ import type { NamespaceRunner } from "../../../src/container/namespace/namespace
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import type { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
 import { Engine } from "../../../src/container/watch/engine.ts";
-import { ContainerMetrics } from "../../../src/metrics/container-metrics.ts";
 import type { Keep } from "../../../src/base/model/held-namespace.ts";
 import { createLog } from "../../../src/base/log/log.ts";
 import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
@@ -18,12 +17,19 @@ import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { EventRing } from "../../../src/control/history/event-ring.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
+import { AttachedContainers } from "./attached-containers.ts";
 
 export function startEngineSide(
   runner?: NamespaceRunner,
   keep?: Keep,
   kernelAnswers?: KernelAnswers,
-): { readonly way: EngineSide; readonly settings: RunSettings; readonly close: () => void } {
+): {
+  readonly way: EngineSide;
+  readonly attached: AttachedContainers;
+  readonly settings: RunSettings;
+  readonly close: () => void;
+} {
+  const attached = new AttachedContainers();
   const run = {
     host: undefined,
     stateDir: "",
@@ -44,7 +50,7 @@ export function startEngineSide(
       limitedLog: repeats,
       platform: ground,
       querySide: composeQuerySide(settings, repeats),
-      counts: new ContainerMetrics(0),
+      counts: attached,
       events: new EventRing(),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
@@ -66,5 +72,5 @@ export function startEngineSide(
     ground.runner.close();
     closeEngineHost(host);
   };
-  return { way, settings, close };
+  return { way, attached, settings, close };
 }
