@@ -150,9 +150,9 @@ export class MessageBlock {
 
   /**
    * Sends all replies. The kernel stops at the first that it cannot send. That one is skipped, so that an EPERM for one
-   * client never costs another client its answer. Returns how many were skipped.
+   * client never costs another client its answer. Returns how many were skipped; `onUnsent` is called with the index of each.
    */
-  flush(fd: number): number {
+  flush(fd: number, onUnsent?: (index: number) => void): number {
     const total = this.#replies;
     this.#replies = 0;
     let unsent = 0;
@@ -161,6 +161,7 @@ export class MessageBlock {
       if (sent > 0) {
         at += sent;
       } else if (lastErrno() !== EINTR) {
+        onUnsent?.(at);
         at++;
         unsent++;
       }

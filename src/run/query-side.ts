@@ -39,6 +39,7 @@ import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
 import { SubnetEndpoint } from "../query/listen/subnet-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
+import { ReplyBatch } from "../query/listen/reply-batch.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
 import { sharePools } from "../query/client/shares.ts";
@@ -119,7 +120,7 @@ export function composeQuerySide(
   policies.set(settings.policies);
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
-  const udp: UdpParts = { ...answering, ...shared, block: parts.block };
+  const udp: UdpParts = { ...answering, ...shared, block: parts.block, replies: new ReplyBatch() };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   const openClient = (containerId: string, view: View, dial: Dial): Client => {
     const client = clients.open(containerId, view, dial);

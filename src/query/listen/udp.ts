@@ -14,11 +14,13 @@ import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { type AddressKey, addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Client } from "../client/client.ts";
+import type { ReplyBatch } from "./reply-batch.ts";
 import { type SyncAnswerer, DEFERRED, DROPPED, type DeferredQuery, type Forward, type QueryMeter } from "../ports.ts";
 
 /** Shared by the listeners of all namespaces; the writable fields change with the settings. */
 export interface UdpParts {
   readonly block: MessageBlock;
+  readonly replies: ReplyBatch;
   answerer: SyncAnswerer;
   forward: Forward;
   /** Longer queries are cut to this. */
@@ -98,9 +100,15 @@ export class UdpListener {
 
   close(): void {
     if (this.#isClosed) return;
+    this.#parts.replies.flush();
     this.#isClosed = true;
     if (this.#watch === undefined) closeQuietly(this.#fd);
     else this.#watch.close();
+  }
+
+  /** Of the socket, as long as it is open. */
+  get fd(): number {
+    return this.#fd;
   }
 
   /** 0 if several clients share the socket. */
@@ -120,7 +128,8 @@ export class UdpListener {
   }
 
   #work(message: Buffer, sender: PacketSource): void {
-    const { block, queryBytesMax, meter } = this.#parts;
+    const { block, queryBytesMax, meter, replies } = this.#parts;
+    replies.flush();
     meter?.begin(this.#isIPv6);
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
@@ -193,14 +202,15 @@ export class UdpListener {
     const sender = block.senderOf(slot, this.#lastSenderAddress);
     this.#parts.forward(client, deferred, "udp", (reply, outcome) => {
       meter?.record(outcome);
-      if (!this.#send(reply, sender, port)) client.counters.unsent++;
+      if (!this.#send(client, reply, sender, port)) client.counters.unsent++;
     });
   }
 
   /** Returns false if the kernel refused to send it. */
-  #send(reply: Uint8Array, to: Buffer, port: number): boolean {
+  #send(client: Client, reply: Uint8Array, to: Buffer, port: number): boolean {
     if (this.#isClosed) return true;
     to.writeUInt16BE(port, PORT_AT);
+    if (this.#parts.replies.add(this, client, reply, to)) return true;
     return sendTo(this.#fd, reply, to) >= 0;
   }
 

@@ -20,6 +20,7 @@ import { Clients } from "../../../src/query/client/clients.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
+import { ReplyBatch } from "../../../src/query/listen/reply-batch.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import { sharePools } from "../../../src/query/client/shares.ts";
 
@@ -78,6 +79,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   const common = { answerer, forward };
   const udp = {
     ...common,
+    replies: new ReplyBatch(),
     block: new MessageBlock(8, SLOT_BYTES),
     queryBytesMax: 512,
   };
