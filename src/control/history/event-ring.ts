@@ -26,7 +26,7 @@ const POLL_MS = 250;
 export class EventRing {
   /** By number, the oldest first. */
   readonly #events = new Map<number, EventReport>();
-  /** The numbers of each subject's events: looking through all events for each new one would cost more than attaching does. */
+  /** The numbers of each subject's events: to look through all events for each new one would cost a tenth of an attach. */
   readonly #numbersOf = new Map<string, number[]>();
   #last = 0;
 
@@ -64,11 +64,13 @@ export class EventRing {
     return [...this.#events.values()].filter((event) => event.number > number);
   }
 
-  /** Drops the oldest event of the subject with the most. */
+  /** Drops the oldest event of the subject with the most; of several, of the one whose oldest is older. */
   #drop(): void {
     let [most, mostNumbers]: [string, number[]] = ["", []];
     for (const [subject, numbers] of this.#numbersOf) {
-      if (numbers.length > mostNumbers.length) [most, mostNumbers] = [subject, numbers];
+      const isMore = numbers.length > mostNumbers.length;
+      const isOlder = numbers.length === mostNumbers.length && (numbers[0] ?? 0) < (mostNumbers[0] ?? 0);
+      if (isMore || isOlder) [most, mostNumbers] = [subject, numbers];
     }
     const oldest = mostNumbers.shift();
     if (oldest !== undefined) this.#events.delete(oldest);

@@ -10,7 +10,8 @@ const ATTACH_MS_MAX = 180_000;
 
 export class AttachedContainers extends ContainerMetrics {
   readonly #attached = new Set<string>();
-  #changed: (failure?: string) => void = () => undefined;
+  #failure: string | undefined;
+  #changed = (): void => undefined;
 
   constructor() {
     super(0);
@@ -19,7 +20,8 @@ export class AttachedContainers extends ContainerMetrics {
   override onState(containerId: string, state: AttachmentState): boolean {
     if (state.kind === "attached") this.#attached.add(containerId);
     else this.#attached.delete(containerId);
-    this.#changed(state.kind === "failed" ? failureText(state) : undefined);
+    if (state.kind === "failed") this.#failure = failureText(state);
+    this.#changed();
     return super.onState(containerId, state);
   }
 
@@ -36,8 +38,8 @@ export class AttachedContainers extends ContainerMetrics {
         () => end(new Error(`only ${this.#attached.size} of ${count} were attached in time`)),
         ATTACH_MS_MAX,
       );
-      this.#changed = (failure) => {
-        if (failure !== undefined) end(new Error(`not attached: ${failure}`));
+      this.#changed = () => {
+        if (this.#failure !== undefined) end(new Error(`not attached: ${this.#failure}`));
         else if (this.#attached.size === count) end();
       };
       this.#changed();

@@ -42,6 +42,16 @@ test("when it is full, the subject with the most events loses its oldest one", (
   );
 });
 
+test("of subjects with equally many, the one with the oldest event loses it, also if it has been known for longest", () => {
+  const ring = new EventRing();
+  ring.record({ kind: "server-down", server: "first" });
+  for (let i = 2; i < LIMITS.events; i++) ring.record({ kind: "server-down", server: `s${i}` });
+  ring.record({ kind: "server-up", server: "first" });
+  for (const server of ["new", "newer"]) ring.record({ kind: "server-down", server });
+  const numbers = ring.read(LIMITS.events).events.map(({ number }) => number);
+  assert.deepEqual([numbers.length, numbers[0], numbers.includes(LIMITS.events)], [LIMITS.events, 3, true]);
+});
+
 test("a long reason is cut, and what is not given is null", () => {
   const ring = new EventRing();
   ring.record({ kind: "attach-failed", container: "web", detail: "x".repeat(10_000) });
