@@ -20,7 +20,7 @@ import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/r
 import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 
-/** A reply is sent before the next one is built, so one buffer serves all. */
+/** A reply is sent, or copied, before the next one is built, so one buffer serves all. */
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
 const outcome = new Outcome();
 

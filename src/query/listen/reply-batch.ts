@@ -1,8 +1,8 @@
 /**
- * ReplyBatch: replies to forwarded queries that are ready in one turn of the event loop and leave by one socket. A single system
- * call sends them, and their asker is woken once: under load a turn has twenty, most of them for one container.
+ * ReplyBatch: replies to forwarded queries that are ready in one callback, when an upstream's socket is read, and leave by one
+ * socket. A single system call sends them, and their asker is woken once: under load a callback has several, most of them for one container.
  *
- * A reply waits for nothing but replies of the same turn: the batch is sent when another socket has a reply, when a listener begins to read queries, and at the end of the turn.
+ * A reply waits for nothing but the others: the batch is sent as soon as the callback returns, before any other work.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
@@ -20,7 +20,7 @@ export interface ReplySocket {
 export class ReplyBatch {
   readonly #block = new MessageBlock(LIMITS.upstreamBatch, REPLY_BYTES_MAX);
   /** The clients whose replies they are, in the order of the replies. */
-  readonly #clients: Client[] = [];
+  #clients: Client[] = [];
   #socket: ReplySocket | undefined;
   #isArmed = false;
 
@@ -29,9 +29,10 @@ export class ReplyBatch {
     if (reply.length > REPLY_BYTES_MAX) return false;
     if (this.#socket !== socket || this.#clients.length >= this.#block.slots) this.flush();
     this.#socket = socket;
-    const slot = this.#clients.push(client) - 1;
+    const slot = this.#clients.length;
     this.#block.place(slot, reply, reply.length, to);
     this.#block.reply(slot, reply.length);
+    this.#clients.push(client);
     this.#arm();
     return true;
   }
@@ -40,20 +41,20 @@ export class ReplyBatch {
   flush(): void {
     if (this.#socket === undefined) return;
     const { fd } = this.#socket;
-    this.#socket = undefined;
     const clients = this.#clients;
+    this.#socket = undefined;
+    this.#clients = [];
     this.#block.flush(fd, (index) => {
       const client = clients[index];
       if (client !== undefined) client.counters.unsent++;
     });
-    clients.length = 0;
   }
 
-  /** Sends the rest at the end of the turn. */
+  /** Has the rest sent when the current callback returns. */
   #arm(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;
-    setImmediate(() => {
+    process.nextTick(() => {
       this.#isArmed = false;
       guard.run("udp", 0, () => this.flush());
     });

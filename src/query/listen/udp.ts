@@ -128,8 +128,7 @@ export class UdpListener {
   }
 
   #work(message: Buffer, sender: PacketSource): void {
-    const { block, queryBytesMax, meter, replies } = this.#parts;
-    replies.flush();
+    const { block, queryBytesMax, meter } = this.#parts;
     meter?.begin(this.#isIPv6);
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
