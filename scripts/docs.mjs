@@ -15,7 +15,7 @@ const PROGRAM = "dist/cmd/dns11.js";
 const changed = changedDocuments(
   "generated",
   {
-    commands: page("commands.md"),
+    commands: commandsOnce(page("commands.md")),
     "exit-codes": page("exit-codes.md"),
     keys: page("keys.md"),
     errors: errorTable(),
@@ -36,6 +36,16 @@ process.exitCode = isCheck && changed.size > 0 ? 1 : 0;
 /** A page that the program writes about itself. @param {string} name */
 function page(name) {
   return must(process.execPath, [PROGRAM, "man", name]);
+}
+
+/** Help texts without the options that most commands have, which one command shows. @param {string} help */
+function commandsOnce(help) {
+  return help.replaceAll(/^```text (.+) --help\n[\s\S]*?^```$/gm, (block, /** @type {string} */ command) => {
+    if (command === "dns11 run") return block;
+    const others = block.replaceAll(/^ {2}(?:-H, --host|--state-dir|-h, --help) .*\n(?: {4,}.*\n)*/gm, "");
+    // Nor the title of options if there are no others.
+    return others.replace(/^Options:\n\n?(?! )/m, "").replace(/\n+```$/, "\n```");
+  });
 }
 
 function errorTable() {

@@ -10,10 +10,6 @@ import { settingsKeys, valueText } from "./keys.ts";
 import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
 
 const HELP_WIDTH = 80;
-/** Options that most commands have. docs/cli.md describes them with the first command that has them. */
-const COMMON_OPTION = /^ {2}(?:-H, --host|--state-dir|-h, --help) .*\n(?: {4,}.*\n)*/gm;
-/** The command whose help is printed whole. */
-const WHOLE = "dns11 run";
 
 export function commandsMarkdown(program: Command): string {
   const all = named(program, []);
@@ -22,8 +18,7 @@ export function commandsMarkdown(program: Command): string {
     .map(({ path, command }) => [`[\`${path.join(" ")}\`](#${path.join("-")})`, command.description()]);
   const sections = all.map(({ path, command }) => {
     const heading = path.length === 1 ? `## ${path.join(" ")}` : `### ${path.join(" ")}`;
-    const help = path.join(" ") === WHOLE ? helpOf(command) : withoutCommon(helpOf(command));
-    return `${heading}\n\n\`\`\`text ${path.join(" ")} --help\n${help.trimEnd()}\n\`\`\`\n`;
+    return `${heading}\n\n\`\`\`text ${path.join(" ")} --help\n${helpOf(command).trimEnd()}\n\`\`\`\n`;
   });
   return `${markdownTable(["Command", "Purpose"], rows)}\n${sections.join("\n")}`;
 }
@@ -68,11 +63,6 @@ function helpOf(command: Command): string {
   command.configureOutput({ writeOut: (part) => void (text += part), getOutHelpWidth: () => HELP_WIDTH });
   command.outputHelp();
   return text;
-}
-
-/** Also without the title of options if there are no others. */
-function withoutCommon(help: string): string {
-  return help.replaceAll(COMMON_OPTION, "").replace(/^Options:\n(?!  )\n?/m, "");
 }
 
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

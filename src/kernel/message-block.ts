@@ -1,8 +1,7 @@
 /**
  * MessageBlock: the memory in which packets are received, answered, and sent. One block receives for every UDP socket of the
- * process, because a batch is received, answered and sent within one turn of the event loop; another sends the replies to forwarded
- * queries. The kernel's arrays of
- * struct mmsghdr are laid out once; per packet only lengths change.
+ * process, because a batch is received, answered and sent within one turn of the event loop; another sends the replies to
+ * forwarded queries. The kernel's arrays of struct mmsghdr are laid out once; per packet only lengths change.
  */
 import type { AddressKey } from "../base/model/address.ts";
 import { addressOf, lastErrno, receiveMany, sendMany } from "./libc.ts";

@@ -54,35 +54,11 @@ test("a command that is made alone is the one of the whole program", () => {
   assert.equal(createProgram("dns11", "run").commands.length, 1);
 });
 
-test("the page of all help texts has what a user sees, and the options of all commands only once", async () => {
+test("the page of all help texts has what a user sees", async () => {
   const { stdout: page } = await dns11(["man", "commands.md"]);
-  const common = ["--host", "--state-dir", "--help"];
-  for (const [words, leftOut] of [
-    [["run", "--help"], []],
-    [["--help"], ["--help"]],
-    [["version", "--help"], ["--help"]],
-    [["cache", "flush", "--help"], common],
-  ] as const) {
+  for (const words of [["--help"], ["run", "--help"], ["cache", "flush", "--help"]]) {
     const { stdout } = await dns11(words);
-    const onPage =
-      page
-        .split(`\n\`\`\`text dns11 ${words.join(" ")}\n`)[1]
-        ?.split("\n```\n")[0]
-        ?.split("\n") ?? [];
-    assert.ok(onPage.length > 5, words.join(" "));
-    let at = 0;
-    const others = stdout
-      .trimEnd()
-      .split("\n")
-      .filter((line) => {
-        if (line !== onPage[at]) return true;
-        at++;
-        return false;
-      });
-    assert.equal(at, onPage.length, `${words.join(" ")}: the page has "${onPage[at]}"`);
-    const flags = others.flatMap((line) => /^ {2}(?:-\w, )?(--[a-z-]+)/.exec(line)?.[1] ?? []);
-    assert.deepEqual(flags, leftOut);
-    assert.equal(others.length > 0, leftOut.length > 0);
+    assert.ok(page.includes(`\n\`\`\`text dns11 ${words.join(" ")}\n${stdout.trimEnd()}\n\`\`\`\n`), words.join(" "));
   }
 });
 

@@ -1,4 +1,5 @@
-// Proves when replies leave: together when the callback that brought them returns, and before if something else would have to wait with them.
+// Proves when replies leave: together when the callback that brought them returns, and before that if another socket has a reply,
+// if there is no room for more, and if their listener is closed.
 
 import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
