@@ -1,7 +1,7 @@
 /**
  * MessageBlock: the memory in which packets are received, answered, and sent. One block receives for every UDP socket of the
- * process, because a batch is received, answered and sent within one turn of the event loop; another sends the replies to
- * forwarded queries. The kernel's arrays of struct mmsghdr are laid out once; per packet only lengths change.
+ * process, because a batch is received, answered and sent within one turn of the event loop; another sends what does not
+ * leave with its batch. The kernel's arrays of struct mmsghdr are laid out once; per packet only lengths change.
  */
 import type { AddressKey } from "../base/model/address.ts";
 import { addressOf, lastErrno, receiveMany, sendMany } from "./libc.ts";
@@ -152,7 +152,7 @@ export class MessageBlock {
    * Sends all replies. The kernel stops at the first that it cannot send. That one is skipped, so that an EPERM for one
    * client never costs another client its answer. Returns how many were skipped; `onUnsent` is called with the index of each.
    */
-  flush(fd: number, onUnsent?: (index: number) => void): number {
+  flush(fd: number, onUnsent?: (index: number, errno: number) => void): number {
     const total = this.#replies;
     this.#replies = 0;
     let unsent = 0;
@@ -160,8 +160,10 @@ export class MessageBlock {
       const sent = sendMany(fd, this.#sendAddress + at * HEADER_BYTES, total - at);
       if (sent > 0) {
         at += sent;
-      } else if (lastErrno() !== EINTR) {
-        onUnsent?.(at);
+      } else {
+        const errno = lastErrno();
+        if (errno === EINTR) continue;
+        onUnsent?.(at, errno);
         at++;
         unsent++;
       }

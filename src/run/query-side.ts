@@ -12,6 +12,7 @@ import type { OpenEndpointFor } from "../container/attach/endpoint.ts";
 import type { OpenSubnetEndpoint } from "../container/lan/subnet-endpoint.ts";
 import type { OpenSharedEndpoint } from "../container/listener/shared-endpoint.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
+import { PacketBatch } from "../kernel/packet-batch.ts";
 import { RandomIds } from "../base/lib/random-ids.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { Server, View } from "../base/model/view.ts";
@@ -39,7 +40,6 @@ import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
 import { SubnetEndpoint } from "../query/listen/subnet-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
-import { ReplyBatch } from "../query/listen/reply-batch.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
 import { sharePools } from "../query/client/shares.ts";
@@ -102,6 +102,7 @@ export function composeQuerySide(
   let current = settings;
   const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
+  const batch = new PacketBatch();
   const gate = new AnswerGate();
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
@@ -112,7 +113,7 @@ export function composeQuerySide(
   const clients = new Clients({ slots, histories, failures, answered, shares });
   const rules = new RuleBook();
   const onForgotten = (): void => clients.forgetRepeated();
-  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate };
+  const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate };
   const policies = openPolicyBook(limitedLog, {
     nameOf: (id) => lookupLog.nameOf(id),
     showsNames: () => current.queries.names === "full",
@@ -120,7 +121,7 @@ export function composeQuerySide(
   policies.set(settings.policies);
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
-  const udp: UdpParts = { ...answering, ...shared, block: parts.block, replies: new ReplyBatch() };
+  const udp: UdpParts = { ...answering, ...shared, block, batch };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   const openClient = (containerId: string, view: View, dial: Dial): Client => {
     const client = clients.open(containerId, view, dial);
@@ -179,6 +180,7 @@ export function composeQuerySide(
 /** What outlives a change of settings. */
 interface AnsweringParts {
   readonly block: MessageBlock;
+  readonly batch: PacketBatch;
   readonly limitedLog: RateLimitedLog;
   readonly lookupLog: LookupLog;
   readonly meter: Meter;
@@ -258,7 +260,7 @@ const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameserv
 
 function adaptive(
   { behaviour, upstream }: RunSettings,
-  { block, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate }: AnsweringParts,
+  { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate }: AnsweringParts,
 ): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
@@ -266,6 +268,7 @@ function adaptive(
   const pool = new NameserverPool(
     {
       block,
+      batch,
       budget: new TurnBudget(LIMITS.upstreamBatch),
       ids,
       now,

@@ -116,11 +116,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       this.#stepMs = now + LIMITS.retransmitMs;
       const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
       for (const candidate of this.#candidates)
-        if (isEligible(this.#candidates, candidate)) this.#query(candidate, why);
+        if (isEligible(this.#candidates, candidate)) this.#query(candidate, why, now);
     } else {
       for (const candidate of this.#candidates)
-        if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#query(candidate, ON_TRIAL);
-      if (!this.#isDone) this.#queryNext("first in order");
+        if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#query(candidate, ON_TRIAL, now);
+      if (!this.#isDone) this.#queryNext("first in order", now);
     }
     if (!this.#isDone && !isAnyOpen(this.#candidates)) this.#giveUp();
     this.#isStarting = false;
@@ -139,7 +139,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       this.#journal?.note(now, undefined, "late: a stale answer may be served now");
       this.#hooks.onLate(this);
     }
-    if (now >= this.#stepMs) this.#next();
+    if (now >= this.#stepMs) this.#next(now);
     if (!this.#isDone) this.#arm();
   }
 
@@ -148,55 +148,53 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   /** Queries the next server; if all have been queried, retries one that has not answered. */
-  #next(): void {
-    if (this.#queryNext("no reply within the usual time of the servers before")) return;
+  #next(now: number): void {
+    if (this.#queryNext("no reply within the usual time of the servers before", now)) return;
     this.#retryMs *= 2;
-    this.#stepMs = this.#hooks.now() + this.#retryMs;
+    this.#stepMs = now + this.#retryMs;
     const again = leastTried(this.#candidates);
-    if (again !== undefined) this.#query(again, "retry, no reply yet");
+    if (again !== undefined) this.#query(again, "retry, no reply yet", now);
   }
 
   /** Queries the next server that has not been tried; returns whether there was one. */
-  #queryNext(why: string): boolean {
+  #queryNext(why: string, now: number): boolean {
     const next = firstUntried(this.#candidates);
     if (next === undefined) return false;
-    this.#stepMs = this.#hooks.now() + hedgeDelayMs(this.#plan, this.#candidates, next);
-    this.#query(next, why);
+    this.#stepMs = now + hedgeDelayMs(this.#plan, this.#candidates, next);
+    this.#query(next, why, now);
     return true;
   }
 
   /** Sends the query to a server, or has it wait while the server has enough queries of the container. */
-  #query(candidate: UpstreamCandidate, why: string): void {
+  #query(candidate: UpstreamCandidate, why: string, now: number): void {
     const queue = (candidate.queue ??= this.#plan.queueTo(candidate.nameserver));
-    if (candidate.state !== "untried" || queue.tryEnter(candidate, this.#hooks.now()))
-      return this.#send(candidate, why);
+    if (candidate.state !== "untried" || queue.tryEnter(candidate, now)) return this.#send(candidate, why, now);
     candidate.state = "waiting";
     candidate.reason = WAITS_IN_QUEUE;
-    this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `waits: ${WAITS_IN_QUEUE}`);
+    this.#journal?.note(now, candidate.nameserver.server, `waits: ${WAITS_IN_QUEUE}`);
     queue.wait(candidate, () => {
       if (this.#isDone) queue.leave(candidate);
-      else this.#guarded(() => this.#send(candidate, why));
+      else this.#guarded(() => this.#send(candidate, why, this.#hooks.now()));
     });
   }
 
-  #send(candidate: UpstreamCandidate, why: string): void {
+  #send(candidate: UpstreamCandidate, why: string, now: number): void {
     candidate.state = "pending";
     candidate.reason = TIMED_OUT;
     candidate.tries++;
-    if (this.#plan.usesTcp) return this.#queryTcp(candidate, why);
+    if (this.#plan.usesTcp) return this.#queryTcp(candidate, why, now);
     const { nameserver } = candidate;
-    const now = this.#hooks.now();
     this.#journal?.note(now, nameserver.server, `sent over udp: ${why}`);
     let socket;
     try {
-      socket = nameserver.sockets.draw(() => this.#plan.dial(nameserver.server, "udp"));
+      socket = nameserver.sockets.draw(now, () => this.#plan.dial(nameserver.server, "udp"));
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now);
       this.#giveUpOn(candidate, reasonOf(error));
       return;
     }
     nameserver.health.recordQuery(now, this.#plan.clientNumber);
-    socket.send(this.#attempt(candidate, now, false));
+    socket.send(this.#attempt(candidate, now, false), now);
   }
 
   #attempt(candidate: UpstreamCandidate, now: number, isStream: boolean): Attempt<UpstreamCandidate> {
@@ -205,10 +203,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return new Attempt({ message, questionEnd, clientNumber }, this, candidate, now, isStream);
   }
 
-  #queryTcp(candidate: UpstreamCandidate, why: string): void {
+  #queryTcp(candidate: UpstreamCandidate, why: string, now: number): void {
     const { nameserver } = candidate;
     const { isTransfer, streamsTo } = this.#plan;
-    const now = this.#hooks.now();
     this.#journal?.note(now, nameserver.server, `sent over tcp: ${why}`);
     try {
       if (isTransfer) this.#queryDedicated(candidate, now);
@@ -279,7 +276,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     }
     if (rejectsEdns(this.#plan, reply) && nameserver.speaksEdns(now, clientNumber) && !candidate.isWithoutEdns) {
       candidate.isWithoutEdns = true;
-      this.#query(candidate, "retry without EDNS");
+      this.#query(candidate, "retry without EDNS", now);
       return;
     }
     // Only remembered once a query without EDNS works: an authoritative server may reply anything.
@@ -293,7 +290,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       // If TCP is blocked, the truncated reply must do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
       this.#stepMs = Number.POSITIVE_INFINITY;
-      this.#queryTcp(candidate, "the reply was truncated");
+      this.#queryTcp(candidate, "the reply was truncated", now);
       return;
     }
     const text = `answered ${rcodeName(reply.rcode)} after ${(now - sentMs).toFixed(1)} ms${isCut ? ", truncated" : ""}`;
@@ -325,7 +322,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     // The error may be forged, for the port of that socket.
     const isConfirmed = candidate.socketErrors >= LIMITS.downAfterSocketErrors;
     if (isConfirmed) this.#markUnreachable(candidate, reason);
-    else if (!this.#isDone) this.#send(candidate, `retry on another port: ${reason}`);
+    else if (!this.#isDone) this.#send(candidate, `retry on another port: ${reason}`, this.#hooks.now());
   }
 
   /**
@@ -346,7 +343,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   /** Forged replies arrive: over TCP an attacker would have to guess much more than an id. */
   onForgery(candidate: UpstreamCandidate): void {
     this.#guarded(() => {
-      if (!this.#isDone) this.#queryTcp(candidate, "forged replies arrived over udp");
+      if (!this.#isDone) this.#queryTcp(candidate, "forged replies arrived over udp", this.#hooks.now());
     });
   }
 
@@ -356,9 +353,10 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     candidate.state = "failed";
     candidate.reason = reason;
     this.#isClientLimit ||= CLIENT_LIMIT.test(reason);
-    this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
+    const now = this.#hooks.now();
+    this.#journal?.note(now, candidate.nameserver.server, `failed: ${reason}`);
     // All servers have been tried and none may still answer: stop waiting.
-    if (!this.#queryNext("the server before failed") && !isAnyOpen(this.#candidates)) this.#giveUp();
+    if (!this.#queryNext("the server before failed", now) && !isAnyOpen(this.#candidates)) this.#giveUp();
     if (!this.#isDone && !this.#isStarting) this.#arm();
   }
 

@@ -10,17 +10,17 @@ import { isIPv6 } from "node:net";
 import { LIMITS } from "../../base/limits.ts";
 import { closeQuietly, duplicate, lostPackets, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
+import type { PacketBatch, PacketSender } from "../../kernel/packet-batch.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { type AddressKey, addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Client } from "../client/client.ts";
-import type { ReplyBatch } from "./reply-batch.ts";
 import { type SyncAnswerer, DEFERRED, DROPPED, type DeferredQuery, type Forward, type QueryMeter } from "../ports.ts";
 
 /** Shared by the listeners of all namespaces; the writable fields change with the settings. */
 export interface UdpParts {
   readonly block: MessageBlock;
-  readonly replies: ReplyBatch;
+  readonly batch: PacketBatch;
   answerer: SyncAnswerer;
   forward: Forward;
   /** Longer queries are cut to this. */
@@ -49,7 +49,7 @@ export interface PacketSource {
 /** Offset in a sockaddr. */
 const PORT_AT = 2;
 
-export class UdpListener {
+export class UdpListener implements PacketSender<Client> {
   #fd: number;
   /** Undefined while another process reads the packets. */
   #watch: UdpWatch | undefined;
@@ -100,7 +100,7 @@ export class UdpListener {
 
   close(): void {
     if (this.#isClosed) return;
-    this.#parts.replies.flush();
+    this.#parts.batch.flush();
     this.#isClosed = true;
     if (this.#watch === undefined) closeQuietly(this.#fd);
     else this.#watch.close();
@@ -201,16 +201,18 @@ export class UdpListener {
     const sender = block.senderOf(slot, this.#lastSenderAddress);
     this.#parts.forward(client, deferred, "udp", (reply, outcome) => {
       meter?.record(outcome);
-      if (!this.#send(client, reply, sender, port)) client.counters.unsent++;
+      this.#send(client, reply, sender, port);
     });
   }
 
-  /** Returns false if the kernel refused to send it. */
-  #send(client: Client, reply: Uint8Array, to: Buffer, port: number): boolean {
-    if (this.#isClosed) return true;
+  #send(client: Client, reply: Uint8Array, to: Buffer, port: number): void {
+    if (this.#isClosed) return;
     to.writeUInt16BE(port, PORT_AT);
-    if (this.#parts.replies.add(this, client, reply, to)) return true;
-    return sendTo(this.#fd, reply, to) >= 0;
+    if (!this.#parts.batch.add(this, reply, to, client) && sendTo(this.#fd, reply, to) < 0) this.onUnsent(client);
+  }
+
+  onUnsent(client: Client): void {
+    client.counters.unsent++;
   }
 
   /** Almost all queries of a namespace come from one address, so its bytes are cached. */

@@ -61,9 +61,10 @@ export class LoopGuard {
   suspect(client: Client, nameservers: readonly Nameserver[], name: string): void {
     for (const nameserver of nameservers) {
       try {
-        for (const message of this.#probes(nameserver, name)) {
-          const socket = nameserver.sockets.draw(() => client.dial(nameserver.server, "udp"));
-          socket.send(new LoopProbe(message, client.number));
+        const now = this.#now();
+        for (const message of this.#probes(nameserver, name, now)) {
+          const socket = nameserver.sockets.draw(now, () => client.dial(nameserver.server, "udp"));
+          socket.send(new LoopProbe(message, client.number), now);
         }
       } catch {
         // An unreachable server is no loop.
@@ -75,8 +76,7 @@ export class LoopGuard {
    * Probes for this server, one below `name` (without the root label) and one below the root; none if the last check
    * was recent.
    */
-  #probes(nameserver: Nameserver, name: string): Buffer[] {
-    const now = this.#now();
+  #probes(nameserver: Nameserver, name: string, now: number): Buffer[] {
     const isDue = now - (this.#checkedAtMs.get(nameserver) ?? -Infinity) >= LIMITS.loopProbeEveryMs;
     if (!isDue || this.#sent.size + 2 > PROBES_MAX) return [];
     this.#checkedAtMs.set(nameserver, now);

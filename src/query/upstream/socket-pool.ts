@@ -43,11 +43,11 @@ export class SocketPool implements SocketErrors {
   }
 
   /** A socket for one query; `dial` opens a connected one, and may throw. */
-  draw(dial: () => number): UpstreamSocket {
+  draw(nowMs: number, dial: () => number): UpstreamSocket {
     const { ids, now, pools, sockets, socketsMax, share } = this.#parts;
     const slot = ids.next() % this.#slots.length;
     const drawn = this.#slots[slot];
-    if (drawn !== undefined && !drawn.isSpent(now())) return drawn;
+    if (drawn !== undefined && !drawn.isSpent(nowMs)) return drawn;
     // Without waiting queries it is of no further use and would only count against the container's share.
     const isUnused = drawn?.isIdle === true;
     if (isUnused) this.#close(drawn);

@@ -12,8 +12,10 @@ import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { errnoName, forceReceiveBuffer, lastErrno, send } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
+import { CONNECTED, type PacketBatch, type PacketSender } from "../../kernel/packet-batch.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
+import { codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { TurnBudget } from "./turn-budget.ts";
 
@@ -36,6 +38,7 @@ export interface Exchange {
 
 export interface SocketParts {
   readonly block: MessageBlock;
+  readonly batch: PacketBatch;
   /** Shared by all sockets to servers. */
   readonly budget: TurnBudget;
   readonly ids: RandomIds;
@@ -56,8 +59,8 @@ const REFUSALS = new Set<number>([RCODE.FORMERR, RCODE.SERVFAIL, RCODE.NOTIMP, R
 /** A query that has been answered or abandoned: a late reply to it is no forgery. */
 const DONE = Symbol("done");
 
-export class UpstreamSocket {
-  readonly #fd: number;
+export class UpstreamSocket implements PacketSender<number> {
+  readonly fd: number;
   readonly #watch: UdpWatch;
   readonly #parts: SocketParts;
   readonly #waiting = new Map<number, Exchange | typeof DONE>();
@@ -73,13 +76,14 @@ export class UpstreamSocket {
 
   /** Takes ownership of a connected socket. */
   constructor(fd: number, family: 4 | 6, parts: SocketParts, errors: SocketErrors) {
-    this.#fd = fd;
+    this.fd = fd;
     this.#errors = errors;
     this.#suspicion = errors.suspicion;
     this.#parts = parts;
     this.#openedMs = this.#lastSentMs = parts.now();
     const onPacket = (message: Buffer): void => void guard.run("upstream", 0, () => this.#onReadable(message));
-    const onError = (error: Error): void => void guard.run("upstream", 0, () => this.#onUnreachable(error.message));
+    const onError = (error: Error): void =>
+      void guard.run("upstream", 0, () => this.#onUnreachable(codeOf(error) ?? error.message));
     this.#watch = new UdpWatch(fd, family, onPacket, onError);
     forceReceiveBuffer(fd, LIMITS.udpReceiveBytes);
     // It stays open for later queries, which must not keep the process alive.
@@ -104,23 +108,28 @@ export class UpstreamSocket {
     );
   }
 
-  send(exchange: Exchange): void {
+  send(exchange: Exchange, nowMs: number): void {
     const { message } = exchange;
     const id = this.#unusedId();
     setU16(message, ID_AT, id);
     this.#waiting.set(id, exchange);
     this.#pending++;
     this.#sent++;
-    this.#lastSentMs = this.#parts.now();
-    // The ICMP error of an earlier query is reported by the next send; it applies to this server all the same.
-    if (send(this.#fd, message) >= 0) return;
-    const errno = lastErrno();
-    // Deferred: the caller must not be called back before this call has returned.
-    if (errno !== EAGAIN) guard.defer(exchange.clientNumber, () => this.#onUnreachable(errnoName(errno)));
+    this.#lastSentMs = nowMs;
+    const { clientNumber } = exchange;
+    if (this.#parts.batch.add(this, message, CONNECTED, clientNumber) || send(this.fd, message) >= 0) return;
+    this.onUnsent(clientNumber, lastErrno());
+  }
+
+  /** The ICMP error of an earlier query is reported by the next send; it applies to this server all the same. */
+  onUnsent(clientNumber: number, errno: number): void {
+    // Deferred: the caller must not be called back before its own call has returned.
+    if (errno !== EAGAIN) guard.defer(clientNumber, () => this.#onUnreachable(errnoName(errno)));
   }
 
   close(): void {
     if (this.#isClosed) return;
+    this.#parts.batch.flush();
     this.#isClosed = true;
     this.#waiting.clear();
     this.#watch.close();
@@ -139,7 +148,7 @@ export class UpstreamSocket {
     budget.spend(1);
     if (this.#isClosed || this.#watch.isResting) return;
     if (budget.left <= 0) return this.#watch.rest();
-    const count = block.receive(this.#fd, 0, MESSAGE_BYTES_MAX, budget.left);
+    const count = block.receive(this.fd, 0, MESSAGE_BYTES_MAX, budget.left);
     if (count > 0) this.#watch.rest();
     budget.spend(count);
     const errno = block.receiveErrno;

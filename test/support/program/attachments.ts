@@ -10,6 +10,7 @@ import { type EngineHost, closeEngineHost, openEngineHost } from "../../../src/c
 import { proveNamespace } from "../../../src/container/namespace/proof.ts";
 import { closeSockets } from "../../../src/container/namespace/sockets.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
+import { PacketBatch } from "../../../src/kernel/packet-batch.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { View } from "../../../src/base/model/view.ts";
@@ -20,7 +21,6 @@ import { Clients } from "../../../src/query/client/clients.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
-import { ReplyBatch } from "../../../src/query/listen/reply-batch.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import { sharePools } from "../../../src/query/client/shares.ts";
 
@@ -79,7 +79,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   const common = { answerer, forward };
   const udp = {
     ...common,
-    replies: new ReplyBatch(),
+    batch: new PacketBatch(),
     block: new MessageBlock(8, SLOT_BYTES),
     queryBytesMax: 512,
   };

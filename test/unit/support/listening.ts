@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { guard } from "../../../src/base/lib/guard.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
-import { ReplyBatch } from "../../../src/query/listen/reply-batch.ts";
+import { PacketBatch } from "../../../src/kernel/packet-batch.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type DeferredQuery, SLOT_BYTES, type Forward, type Respond } from "../../../src/query/ports.ts";
@@ -115,7 +115,7 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
     queryBytesMax: LIMITS.udpQueryBytes,
     ...parts,
     block,
-    replies: new ReplyBatch(),
+    batch: new PacketBatch(),
     upstream,
     defects,
   };

@@ -3,6 +3,7 @@
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
+import { PacketBatch } from "../../../src/kernel/packet-batch.ts";
 import { RandomIds } from "../../../src/base/lib/random-ids.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import {
@@ -62,6 +63,7 @@ export class QueryPath {
     this.pool = new NameserverPool(
       {
         block,
+        batch: new PacketBatch(),
         budget: new TurnBudget(LIMITS.upstreamBatch),
         ids,
         now,

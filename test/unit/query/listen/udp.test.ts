@@ -184,6 +184,16 @@ test("an answer larger than UDP can carry is counted as unsent", async () => {
   assert.equal(rig.queryClient.counters.unsent, 1);
 });
 
+// Its descriptor's number may be another socket's a moment later.
+test("replies to forwarded queries leave before their listener is closed", async () => {
+  await using rig = listening();
+  for (const id of [1, 2]) sendNow(rig, aQuery({ id, name: "slow" }));
+  await rig.parts.upstream.until(2);
+  for (const index of [0, 1]) rig.parts.upstream.answer(index);
+  rig.listener.close();
+  for (const id of [1, 2]) assert.equal((await rig.client.receive()).readUInt16BE(0), id);
+});
+
 function padded(bytes: number): Buffer {
   return aQuery({ opt: { options: [[12, Buffer.alloc(bytes)]] } });
 }

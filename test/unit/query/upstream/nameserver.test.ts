@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
+import { PacketBatch } from "../../../../src/kernel/packet-batch.ts";
 import { Nameserver } from "../../../../src/query/upstream/nameserver.ts";
 import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
 
@@ -25,6 +26,7 @@ test("a server that rejected EDNS for one container is queried with EDNS for the
 function aNameserver(): Nameserver {
   const parts = {
     block: new MessageBlock(1, 512),
+    batch: new PacketBatch(),
     budget: new TurnBudget(1),
     ids: new RandomIds(),
     now: () => 0,

@@ -1,43 +1,89 @@
-// Proves when a socket to a server calls back.
+// Proves when a socket to a server calls back, and what it sends.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
+import { PacketBatch } from "../../../../src/kernel/packet-batch.ts";
 import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
+import type { Server } from "../../../../src/base/model/view.ts";
 import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
 import { UpstreamSocket } from "../../../../src/query/upstream/udp-socket.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
+import { waitFor } from "../../../support/rig/wait.ts";
+import { callbackReturns } from "../../support/callback.ts";
 import { dialHere } from "../../support/loopback.ts";
-import { closedUdpServer } from "../../support/upstreams.ts";
+import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
+
+class Rig implements Disposable {
+  readonly reasons: string[] = [];
+  readonly #socket: UpstreamSocket;
+
+  constructor(server: Server) {
+    const block = new MessageBlock(2, 512);
+    const budget = new TurnBudget(LIMITS.upstreamBatch);
+    const recordSocketError = (_suspicion: number, reason: string): unknown => this.reasons.push(reason);
+    const ids = new RandomIds();
+    const parts = { block, batch: new PacketBatch(), budget, ids, now: () => performance.now() };
+    this.#socket = new UpstreamSocket(dialHere(server, "udp"), 4, parts, { suspicion: 0, recordSocketError });
+  }
+
+  query(name: string, message = aQuery({ name })): void {
+    const other = (): void => assert.fail("no reply is expected");
+    const onUnreachable = (reason: string): unknown => this.reasons.push(`${name}: ${reason}`);
+    const exchange = { message, questionEnd: message.length, clientNumber: 1, onUnreachable };
+    this.#socket.send({ ...exchange, onReply: other, onForgery: other }, performance.now());
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.close();
+  }
+}
+
+const UNREACHABLE = ["ECONNREFUSED", "first: ECONNREFUSED", "second: ECONNREFUSED"];
 
 test("an unreachable server is reported to all waiting queries, after the caller has returned", async () => {
-  const block = new MessageBlock(2, 512);
-  const budget = new TurnBudget(LIMITS.upstreamBatch);
-  const reasons: string[] = [];
-  const recordSocketError = (_suspicion: number, reason: string): unknown => reasons.push(reason);
-  const parts = { block, budget, ids: new RandomIds(), now: () => performance.now() };
-  const errors = { suspicion: 0, recordSocketError };
-  const socket = new UpstreamSocket(dialHere(await closedUdpServer(), "udp"), 4, parts, errors);
-  const query = (name: string): void => {
-    const message = aQuery({ name });
-    const other = (): void => assert.fail("the server is unreachable");
-    const onUnreachable = (reason: string): unknown => reasons.push(`${name}: ${reason}`);
-    socket.send({
-      message,
-      questionEnd: message.length,
-      clientNumber: 1,
-      onReply: other,
-      onUnreachable,
-      onForgery: other,
-    });
-  };
+  using rig = new Rig(await closedUdpServer());
+  rig.query("first");
+  await callbackReturns();
   // The kernel reports it at the next send.
-  query("first");
-  query("second");
-  assert.deepEqual(reasons, []);
+  rig.query("second");
+  assert.deepEqual(rig.reasons, []);
+  await callbackReturns();
   await Promise.resolve();
-  assert.deepEqual(reasons, ["ECONNREFUSED", "first: ECONNREFUSED", "second: ECONNREFUSED"]);
-  socket.close();
+  assert.deepEqual(rig.reasons, UNREACHABLE);
+});
+
+test("so it is where the queries leave together", async () => {
+  using rig = new Rig(await closedUdpServer());
+  rig.query("first");
+  rig.query("second");
+  await waitFor("the kernel to report it", () => rig.reasons[0]);
+  assert.deepEqual(rig.reasons, UNREACHABLE);
+});
+
+test("a query that is sent twice leaves with the id that it had each time", async () => {
+  await using upstream = new UdpUpstream(() => undefined);
+  using rig = new Rig(upstream.server);
+  const message = aQuery({ name: "twice" });
+  const ids: number[] = [];
+  for (let time = 0; time < 2; time++) {
+    rig.query("twice", message);
+    ids.push(message.readUInt16BE(0));
+  }
+  await upstream.receives(2);
+  assert.deepEqual(
+    upstream.queries.map((query) => query.readUInt16BE(0)),
+    ids,
+  );
+});
+
+// Its descriptor's number may be another socket's a moment later.
+test("a query leaves before its socket is closed", async () => {
+  await using upstream = new UdpUpstream(() => undefined);
+  const rig = new Rig(upstream.server);
+  rig.query("last");
+  rig[Symbol.dispose]();
+  await upstream.receives(1);
 });
