@@ -3,10 +3,11 @@
  * here and not in the server, where the queries of other containers would wait behind them.
  */
 import { guard } from "../../base/lib/guard.ts";
+import { Outstanding, type OutstandingQuery } from "./outstanding.ts";
 import { Window } from "./window.ts";
 
 /** A query in a queue. Only the queue writes to it. */
-export interface QueuedQuery {
+export interface QueuedQuery extends OutstandingQuery {
   sentMs: number;
   /** The round of the window in which it was sent. */
   round: number;
@@ -18,8 +19,7 @@ export class ServerQueue {
   readonly #client: number;
   readonly #now: () => number;
   readonly #window = new Window();
-  /** What the server has, in the order in which it was sent. */
-  readonly #outstanding = new Set<QueuedQuery>();
+  readonly #outstanding = new Outstanding<QueuedQuery>();
   /** In the order in which they came; those that were cancelled are passed over. */
   readonly #line: QueuedQuery[] = [];
   /** How many of the line wait. */
@@ -99,17 +99,17 @@ export class ServerQueue {
 
   /** What is late is lost, or the server waits for others and works on other queries meanwhile. */
   #forgetLate(now: number): void {
-    for (const query of this.#outstanding) {
-      if (now - query.sentMs < this.#window.lateMs) return;
-      this.#outstanding.delete(query);
-      this.#record(query, now);
+    for (let { oldest } = this.#outstanding; oldest !== undefined; { oldest } = this.#outstanding) {
+      if (now - oldest.sentMs < this.#window.lateMs) return;
+      this.#outstanding.delete(oldest);
+      this.#record(oldest, now);
     }
   }
 
   /** One timer, while queries wait, for when the oldest one outstanding is late. */
   #armTimer(): void {
     if (this.#timer !== undefined) return;
-    const [oldest] = this.#outstanding;
+    const { oldest } = this.#outstanding;
     const now = this.#now();
     this.#timer = setTimeout(
       () => guard.run("timer", this.#client, () => this.#onTimer()),
