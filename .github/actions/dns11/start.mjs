@@ -791,6 +791,8 @@ var LIMITS = {
    * delays everything else.
    */
   upstreamSockets: 4,
+  /** Packets that leave together when a callback of the event loop returns. */
+  packetBatch: 64,
   /** Replies processed in one turn of the event loop; further ones wait in their sockets. */
   upstreamBatch: 64,
   /** Sockets to upstreams in total; beyond this a query shares an existing one. */
