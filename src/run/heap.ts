@@ -13,12 +13,12 @@ export function limitMemoryGrowth(): void {
   limitFreeMemory(LIMITS.freeMemoryBytes);
 }
 
-/** Gives back once, after startup, what starting and attaching took from the C library. */
+/** Gives back once, after startup, what starting and attaching took from the C library, and V8 has collected. */
 export function trimMallocOnce(isStarted: () => boolean): void {
   const timer = setInterval(() => {
     if (!isStarted()) return;
     clearInterval(timer);
-    trimMalloc();
+    setTimeout(trimMalloc, LIMITS.trimAfterMs).unref();
   }, LIMITS.trimCheckMs);
   timer.unref();
 }
