@@ -717,6 +717,8 @@ var LIMITS = {
   inlinedBytecode: 4e3,
   /** How often to check whether startup has finished, so that memory which only startup needed can be given back. */
   trimCheckMs: 2e3,
+  /** How long after that: V8 collects what startup left some seconds later. */
+  trimAfterMs: 1e4,
   /** Connections to the control socket: those of leases, and more than people use at once. */
   controlConnections: 96,
   /** Leases that are open: in all, and of one process. */
