@@ -48,6 +48,8 @@ export class ResolvedMode implements AttachMode {
   #namespace: ServedNamespace | undefined;
   /** What systemd-resolved was sent last. */
   #sent = "";
+  /** How often another process has become systemd-resolved. */
+  #starts = 0;
   /** One after the other, so that the last one wins. */
   #turn: Promise<void> = Promise.resolve();
 
@@ -65,6 +67,7 @@ export class ResolvedMode implements AttachMode {
 
   /** Another process is systemd-resolved now, and knows nothing. */
   forget(): void {
+    this.#starts++;
     this.#sent = "";
     const namespace = this.#namespace;
     if (namespace !== undefined) this.#tell(namespace).catch(() => undefined);
@@ -106,6 +109,7 @@ export class ResolvedMode implements AttachMode {
     const link = this.#link;
     if (link === undefined) return;
     const { bus, subnets, memory, onRefused } = this.#parts;
+    const starts = this.#starts;
     try {
       const names = within(() => linkNames(memory));
       const all = await bus.domains();
@@ -121,6 +125,8 @@ export class ResolvedMode implements AttachMode {
       await bus.setLink(settings);
       this.#sent = text;
     } catch (error) {
+      // While it was restarted, the bus said that there is none; the new process is told next.
+      if (starts !== this.#starts) return;
       onRefused(reasonOf(error));
       throw error;
     }
