@@ -75,14 +75,14 @@ function breakageTable() {
     const parts = [
       ...(fix === undefined ? [] : [`\`${fix}\``]),
       ...(advice === undefined ? [] : [cell(advice)]),
-      ...(change === undefined ? [] : [`Compose file: \`${change}\``]),
+      ...(change === undefined ? [] : [`\`${change}\``]),
     ];
-    const fixes = parts.join("<br>") || "nothing here: the name, or its zone, is wrong";
+    const fixes = parts.join("<br>") || "correct the name, or its zone";
     const [before] = rows.get(code + fixes) ?? [];
     const happened = before === undefined ? cell(what) : `${before}<br>${cell(what)}`;
     rows.set(code + fixes, [happened, `\`${code}\``, fixes]);
   }
-  return table(["What happened", "Cause", "What fixes it"], [...rows.values()]);
+  return table(["What happened", "Cause", "What fixes it (`services`: in the Compose file)"], [...rows.values()]);
 }
 
 function logTable() {
