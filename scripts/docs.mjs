@@ -6,6 +6,7 @@
 import { writeFileSync } from "node:fs";
 
 import { BREAKAGES } from "../dist/test/docker/breakages/table.js";
+import { commandsOnce } from "./docs/commands.mjs";
 import { CHECK_MEANINGS, ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
 import { checkTitles, errorTexts, logTexts } from "./docs/source-texts.mjs";
@@ -36,16 +37,6 @@ process.exitCode = isCheck && changed.size > 0 ? 1 : 0;
 /** A page that the program writes about itself. @param {string} name */
 function page(name) {
   return must(process.execPath, [PROGRAM, "man", name]);
-}
-
-/** Help texts without the options that most commands have, which one command shows. @param {string} help */
-function commandsOnce(help) {
-  return help.replaceAll(/^```text (.+) --help\n[\s\S]*?^```$/gm, (block, /** @type {string} */ command) => {
-    if (command === "dns11 run") return block;
-    const others = block.replaceAll(/^ {2}(?:-H, --host|--state-dir|-h, --help) .*\n(?: {4,}.*\n)*/gm, "");
-    // Nor the title of options if there are no others.
-    return others.replace(/^Options:\n\n?(?! )/m, "").replace(/\n+```$/, "\n```");
-  });
 }
 
 function errorTable() {

@@ -15,7 +15,7 @@ export interface ScopeOptions {
 export function addScopeOptions(command: Command): Command {
   return command
     .option("--in <container>", "only in this container, or in those of this Compose service")
-    .option("-p, --project <project>", "only in containers of this Compose project")
+    .option("-p, --project <project>", "only containers of this Compose project")
     .option("--network <network>", "only in containers on this network")
     .option("--label <label>", "only in containers with this label, as KEY or KEY=VALUE");
 }

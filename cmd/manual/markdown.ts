@@ -12,15 +12,11 @@ import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
 const HELP_WIDTH = 80;
 
 export function commandsMarkdown(program: Command): string {
-  const all = named(program, []);
-  const rows = all
-    .filter(({ path }) => path.length === 2)
-    .map(({ path, command }) => [`[\`${path.join(" ")}\`](#${path.join("-")})`, command.description()]);
-  const sections = all.map(({ path, command }) => {
+  const sections = named(program, []).map(({ path, command }) => {
     const heading = path.length === 1 ? `## ${path.join(" ")}` : `### ${path.join(" ")}`;
     return `${heading}\n\n\`\`\`text ${path.join(" ")} --help\n${helpOf(command).trimEnd()}\n\`\`\`\n`;
   });
-  return `${markdownTable(["Command", "Purpose"], rows)}\n${sections.join("\n")}`;
+  return sections.join("\n");
 }
 
 export function exitCodesMarkdown(): string {
@@ -28,26 +24,33 @@ export function exitCodesMarkdown(): string {
   return markdownTable(["Code", "When"], rows);
 }
 
+/** Without variables, whose names follow from those of the keys. */
 export function keysMarkdown(): string {
-  const rows = settingsKeys().map(({ key, description, accepts, defaultValue, strictValue, flag, variable }) => {
+  const rows = settingsKeys().map(({ key, description, accepts, defaultValue, strictValue, flag }) => {
     const [usual, strict] = [valueText(defaultValue), valueText(strictValue)];
     const isOtherwise = usual !== strict && key !== "strict";
+    const defaults = [...(usual === "" ? [] : [`\`${usual}\``]), ...(isOtherwise ? [`strict: \`${strict}\``] : [])];
+    const accepted = acceptsText(description, accepts);
     return [
-      `\`${key}\``,
-      description,
-      acceptsText(description, accepts),
-      `${usual === "" ? "" : `\`${usual}\``}${isOtherwise ? `, strict: \`${strict}\`` : ""}`,
-      [flag, variable].flatMap((each) => (each === undefined ? [] : [`\`${each}\``])).join(", "),
+      [key, flag].flatMap((each) => (each === undefined ? [] : [`\`${each}\``])).join(", "),
+      description.replace("takes effect at the next start", "at the next start"),
+      [defaults.join(", "), accepted].filter((each) => each !== "").join("; "),
     ];
   });
-  return markdownTable(["Key", "Meaning", "Accepts", "Default", "Flag, variable"], rows);
+  return markdownTable(["Key, flag", "Meaning", "`Default`; accepts"], rows);
 }
 
-/** Without words that the description lists, and without the examples of times and sizes that the page has above the table. */
+/** Without what the description or the default shows, and without examples and units: the page has them above the table. */
 function acceptsText(description: string, accepts = ""): string {
-  const [, listed] = /^one of (.+)$/.exec(accepts) ?? [];
-  if (listed?.split(", ").every((word) => new RegExp(`\\b${word}\\b`).test(description)) === true) return "";
-  return (listed ?? accepts).replace(/^(?:an?|the) /, "").replace(/, such as (?:30s or 5m|250ms or 30s|32MiB)$/, "");
+  if (accepts === "true or false") return "";
+  const short = accepts
+    .replace(/^one of /, "")
+    .replace(/label=KEY(?:, | or )label=KEY=VALUE/, "label=KEY[=VALUE]")
+    .replace(/^(?:an?|the) /, "")
+    .replace(/(?:\btime|\bwhole number|\bwhole seconds|\ba size) from /, "")
+    .replace(/, such as [^,]+/, "");
+  const listed = ` ${description.replaceAll(/[;,()]|:(?= )/g, " ")} `;
+  return short.split(/,? or |, /).every((part) => listed.includes(` ${part} `)) ? "" : short;
 }
 
 /** A command and all commands below it, each with the words that are typed for it. */

@@ -41,11 +41,8 @@ export function addJsonOption(command: Command, help = "print JSON"): Command {
 
 /** For tables that can show more. */
 export function addFormatOption(command: Command): Command {
-  command.option("--json", "print JSON");
-  return addOutput(
-    command,
-    new Option("-o, --output <format>", "wide: show more; json: as --json").choices(["wide", "json"]),
-  );
+  command.option("--json", "print JSON; also: -o json");
+  return addOutput(command, new Option("-o, --output <format>", "wide: show more").choices(["wide", "json"]));
 }
 
 function addOutput(command: Command, option: Option): Command {

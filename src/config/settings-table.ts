@@ -128,7 +128,7 @@ export const SETTINGS = {
   "resolv-conf": one(
     path("/etc/resolv.conf"),
     undefined,
-    "path of the host's resolv.conf, as seen by dockerd; without it, the one that dockerd uses",
+    "the host's resolv.conf, as seen by dockerd; without it, the one that dockerd uses",
   ),
   "host-names": one(
     oneOf(HOST_MEANS),
@@ -185,7 +185,7 @@ export const SETTINGS = {
   "dnsmasq-dir": one(
     path("/etc/dnsmasq.d"),
     undefined,
-    "folder with the configuration of dnsmasq, read as it is and followed while dns11 runs",
+    "folder with the configuration of dnsmasq, followed while dns11 runs",
   ),
   "kube-dns-dir": one(
     path("/etc/kube-dns"),
@@ -207,12 +207,8 @@ export const SETTINGS = {
     KIND_DEFAULTS.families,
     "address families of the nameservers in a node's resolv.conf",
   ),
-  "kind.expose": one(
-    BOOLEAN,
-    KIND_DEFAULTS.isExposed,
-    "answer queries from other containers on the networks of the node as well",
-  ),
-  "kind.force": one(BOOLEAN, KIND_DEFAULTS.isForced, "use port 53 of the node even if another process listens on it"),
+  "kind.expose": one(BOOLEAN, KIND_DEFAULTS.isExposed, "also answer other containers on the node's networks"),
+  "kind.force": one(BOOLEAN, KIND_DEFAULTS.isForced, "use the node's port 53 even if another process listens there"),
   "kind.host-docker-internal": one(
     wordOrAddress(HOST_DOCKER_INTERNAL_WORDS, "is the pod itself in each pod"),
     KIND_DEFAULTS.hostDockerInternal,
@@ -233,23 +229,19 @@ export const SETTINGS = {
     QUERIES_DEFAULTS.names,
     `names in the query history: ${QUERY_NAMES.join(", ")}; off: no history`,
   ),
-  egress: one(BOOLEAN, false, "record where containers connect to, for dns11 egress; containers notice nothing"),
+  egress: one(BOOLEAN, false, "record where containers connect to, for dns11 egress"),
   "queries.log": one(BOOLEAN, QUERIES_DEFAULTS.isLogged, "log every query", { flag: "query-log" }),
   "log-level": one(oneOf(LOG_LEVELS), "info", `log level: ${LOG_LEVELS.join(", ")}`, { flag: "log-level <level>" }),
   "log-format": one(oneOf(LOG_FORMATS), "auto", `log format: ${LOG_FORMATS.join(", ")}`, atStart),
   "metrics.addr": one(LISTEN_ADDRESS, METRICS_ADDRESS, "address of the metrics endpoint (IP:PORT), or off", {
     flag: "metrics-addr <address>",
   }),
-  "metrics.containers": one(
-    count(0, LIMITS.meteredContainersMax),
-    0,
-    "number of containers with metrics of their own; the others are counted together",
-  ),
+  "metrics.containers": one(count(0, LIMITS.meteredContainersMax), 0, "how many containers have metrics of their own"),
   "health-probes": list(
     HEALTH_PROBE,
     "pages /healthz-PAGE that say whether a container resolves a name: PAGE=NAME@CONTAINER",
   ),
-  "lame-duck": one(duration(0, MINUTE_MS, 1), 0, "how long to keep answering after SIGTERM while /ready already fails"),
+  "lame-duck": one(duration(0, MINUTE_MS, 1), 0, "how long to answer after SIGTERM while /ready already fails"),
   keeper: one(
     oneOf(KEEPER_SETTINGS),
     "on",
@@ -259,7 +251,7 @@ export const SETTINGS = {
   answers: one(
     oneOf(ANSWERS_SETTINGS),
     "auto",
-    "who answers repeated plain queries: an eBPF program where that works (auto; kernel: warn where not), or this process",
+    "who answers repeated plain queries: auto (an eBPF program where that works), kernel (the same, with a warning where not), process",
     atStart,
   ),
   "forward.order": one(
@@ -270,7 +262,7 @@ export const SETTINGS = {
   "forward.budget": one(
     duration(100, MINUTE_MS, 1),
     FORWARD_DEFAULTS.budgetMs,
-    "time limit for the answer to a query, including all retries",
+    "time limit for a query, including all retries",
   ),
   "forward.tcp": one(BOOLEAN, FORWARD_DEFAULTS.usesTcp, "query upstream servers by TCP"),
   "forward.max-concurrent": one(
@@ -333,17 +325,16 @@ export const SETTINGS = {
   "kubernetes.max-stale": one(
     duration(0, 7 * DAY_MS, SECOND_MS),
     CLUSTER_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known names are answered while the API is unreachable; then queries fail",
+    "how long the last known names are answered while the API is unreachable",
   ),
-  "etcd.endpoints": list(
-    quoting(readEndpoint),
-    "client URLs of the members of an etcd cluster whose records containers resolve: [http://10.0.0.5:2379]",
-    { isOneOrMore, fallback: ETCD_DEFAULTS.endpoints },
-  ),
+  "etcd.endpoints": list(quoting(readEndpoint), "client URLs of an etcd cluster whose records containers resolve", {
+    isOneOrMore,
+    fallback: ETCD_DEFAULTS.endpoints,
+  }),
   "etcd.prefix": one(quoting(readPrefix), ETCD_DEFAULTS.prefix, "first part of the keys of all records"),
   "etcd.zones": list(
     quoting(readEtcdZone),
-    "domains whose names are in etcd; reverse zones such as 0.10.in-addr.arpa among them",
+    "domains whose names are in etcd, also reverse zones such as 0.10.in-addr.arpa",
     { isOneOrMore, fallback: ETCD_DEFAULTS.zones },
   ),
   "etcd.ca": one(
@@ -351,12 +342,12 @@ export const SETTINGS = {
     undefined,
     "PEM file of the authority that signed the members' certificates",
   ),
-  "etcd.user": one(quoting(readUser), undefined, "user of etcd; it needs permission to read the keys below the prefix"),
+  "etcd.user": one(quoting(readUser), undefined, "user of etcd, with permission to read the keys below the prefix"),
   "etcd.password-file": one(path("/etc/dns11/etcd-password"), undefined, "file with that user's password"),
   "etcd.max-stale": one(
     duration(0, 7 * DAY_MS, SECOND_MS),
     ETCD_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known records are answered while etcd is unreachable; then queries fail",
+    "how long the last known records are answered while etcd is unreachable",
   ),
   "etcd.quirks": list(
     quoting(readQuirk),
@@ -387,7 +378,7 @@ export const SETTINGS = {
   "etcd.nearest-first": one(
     BOOLEAN,
     PUBLISH_DEFAULTS.isNearestFirst,
-    "answer with the members of a service on this machine first",
+    "answer with a service's members on this machine first",
   ),
 };
 
