@@ -28,7 +28,7 @@ check: node_modules/.package-lock.json ## Types, lint, format, dead code, layeri
 bench: setup-bench build ## Benchmark dns11 against dockerd and others (needs root); ONLY=WORDS selects parts, ARGS=--json
 	@npm run --silent bench -- $(ONLY) $(ARGS)
 
-clients: setup-bench build ## Measure what the resolvers of programs do when names fail, for docs/testing.md (needs root)
+clients: setup-bench build ## Measure what the resolvers of programs do when names fail, for docs/internals/measurements.md (needs root)
 	@node --enable-source-maps dist/test/bench/clients-main.js
 
 bench-plot: ## Plot the results of the last bench; OUT=FOLDER

@@ -1,4 +1,4 @@
-// make clients: what the resolvers of programs do when names fail, as the table of docs/testing.md: each preset and fault against
+// make clients: what the resolvers of programs do when names fail, as the table of docs/internals/measurements.md: each preset and fault against
 // each client. Prints the table. The times are those of the clients' own timers, which last seconds.
 
 import { setTimeout as sleep } from "node:timers/promises";
