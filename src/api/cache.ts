@@ -16,11 +16,13 @@ export interface CacheReport {
   readonly entries: number;
   readonly bytes: number;
   readonly bytesMax: number;
+  /** Queries since dns11 started: answered from the cache, not in it, answered with an expired entry. */
   readonly hits: number;
   readonly misses: number;
   readonly stale: number;
   /** Cached failures returned without a new upstream query. */
   readonly failures: number;
+  /** Entries refreshed before they expired, and removed because the cache was full. */
   readonly prefetches: number;
   readonly evictions: number;
   readonly containers: readonly CacheOfContainer[];
@@ -51,7 +53,9 @@ export interface CacheEntriesReport {
 
 export interface FlushReport {
   readonly isCaching: boolean;
+  /** null: everything. */
   readonly name: string | null;
+  /** Entries that were removed. */
   readonly replies: number;
   /** In-flight queries whose replies will not be cached. */
   readonly inFlight: number;

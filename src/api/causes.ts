@@ -84,6 +84,7 @@ export interface LastingFix {
 
 export interface Cause {
   readonly code: CauseCode;
+  /** For people. */
   readonly sentence: string;
   /** A command that can be run as it is. */
   readonly fix: string | null;

@@ -18,7 +18,9 @@ export interface FailureReport {
   readonly result: string;
   /** Queries that failed, without steps of a search list whose lookup succeeded. */
   readonly count: number;
+  /** Of these, in the last minute. */
   readonly perMinute: number;
+  /** When the first and the last of them failed. */
   readonly first: string;
   readonly last: string;
   /** The time at which it last resolved, if it has since the first failure. */
@@ -93,7 +95,7 @@ export interface FailuresReport {
   readonly failures: readonly FailureReport[];
   readonly misleading: readonly MisleadingName[];
   readonly unwatched: readonly UnwatchedContainer[];
-  /** Rules of leases that are in force; missing without any. */
+  /** What rules of leases in force do, which is no failure; missing without any. */
   readonly injected?: readonly InjectedFault[];
   /** Failures that are left out, because there are too many. */
   readonly omitted: number;

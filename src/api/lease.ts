@@ -40,6 +40,7 @@ export interface RuleRequest {
   readonly in?: LeaseScope;
   /** Only queries of these types. */
   readonly types?: readonly string[];
+  /** Only queries over this. */
   readonly over?: "udp" | "tcp";
   /** Only the first so many of each type. */
   readonly count?: number;
@@ -50,14 +51,14 @@ export interface RuleRequest {
   readonly seed?: number;
   /** Names are counted each on its own. */
   readonly perName?: boolean;
-  /** Of `delay`. */
+  /** Of `delay`: how long, at most 60,000, and by how much more or less. */
   readonly ms?: number;
   readonly jitter?: number;
   /** Of `answer`. */
   readonly answer?: RuleAnswer;
   /** Of `sequence`; the last one stays. */
   readonly answers?: readonly RuleAnswer[];
-  /** Of `answer` and `sequence`, in seconds. */
+  /** Of `answer` and `sequence`, in seconds: 1 without it. */
   readonly ttl?: number;
   /** Of `only`: what still resolves, nothing if it is missing; and how everything else fails: NXDOMAIN by default. */
   readonly names?: readonly string[];

@@ -23,7 +23,7 @@ export interface ListedName {
   readonly source?: string;
   /** What is answered instead, in the state `shadowed`. */
   readonly shadowedBy?: string;
-  /** What a declared name has beside addresses. */
+  /** What a declared name has beside addresses: at most 8 records. */
   readonly records?: readonly string[];
   /**
    * `resolves`: to these addresses. `other-network`: the container asked for is not on this network. `not-running`: all

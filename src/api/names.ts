@@ -36,6 +36,7 @@ export interface LookupRequest extends NameRequest {
 }
 
 export interface LookupAttempt {
+  /** With a domain of the search list, if one is applied. */
   readonly name: string;
   readonly server: string;
   readonly protocol: "udp" | "tcp";
@@ -48,6 +49,7 @@ export interface LookupAttempt {
 export type Lookup = {
   readonly container: ContainerRef;
   readonly question: NameRef;
+  /** Where the reply came from, and how; null if there was none. */
   readonly server: string | null;
   readonly protocol: "udp" | "tcp" | null;
   /** The time from the first query to the reply. */
@@ -61,6 +63,7 @@ export type Lookup = {
 export interface ExplainedStep {
   readonly layer: StepLayer;
   readonly isAnswer: boolean;
+  /** For people: what was found there, or why not. */
   readonly why: string;
   /** The upstream queries and their results, with times relative to the start. */
   readonly events?: readonly UpstreamEvent[];
@@ -74,6 +77,7 @@ export interface Explanation {
   readonly steps: readonly ExplainedStep[];
   /** The layer that answered. */
   readonly answeredBy: StepLayer | null;
+  /** The upstream server that replied, if any. */
   readonly server: string | null;
   readonly ms: number;
   /** null if there was no reply. */

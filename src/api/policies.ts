@@ -22,16 +22,20 @@ export interface PolicyContainer {
     readonly mode: PolicyMode;
     /** The scope or the label by which it is chosen. */
     readonly by: string;
+    /** File and line of its declaration. */
     readonly where: string;
   }[];
+  /** The stricter one. */
   readonly mode: PolicyMode;
   /** Why dns11 does not serve it, so that its policy filters no names; null if it does. */
   readonly notServed: string | null;
   /** Queries since dns11 began. */
   readonly refused: number;
+  /** Those that `audit` or `learn` let pass, and `enforce` would have refused. */
   readonly wouldRefuse: number;
   /** How the kernel holds its connections; null where only names are filtered. */
   readonly addresses: {
+    /** `hindered`: it cannot be held, so it resolves nothing. `failed`: the kernel did not take its rules; dns11 tries again. */
     readonly state: "pending" | "enforced" | "hindered" | "failed";
     readonly reason: string | null;
     /** Addresses that are open now. */
@@ -43,8 +47,11 @@ export interface PolicyContainer {
   readonly names: readonly string[];
   /** From the start of the machine until dns11 runs. */
   readonly boot: ClosedMoment;
+  /** From its start until dns11 has attached to it. */
   readonly birth: ClosedMoment;
+  /** While dns11 serves it. */
   readonly life: ClosedMoment;
+  /** When dns11 has ended. */
   readonly death: ClosedMoment;
   /** What an operator allows for now. */
   readonly grants: readonly string[];
@@ -57,7 +64,9 @@ export interface PoliciesReport {
     readonly name: string;
     readonly mode: PolicyMode;
     readonly where: string;
+    /** What it is for, as in the settings. */
     readonly for: readonly string[];
+    /** Numbers of rules. */
     readonly allow: number;
     readonly deny: number;
   }[];
@@ -93,6 +102,7 @@ export interface PolicyAllowRequest {
   readonly container: string;
   /** A name, or a pattern. */
   readonly name: string;
+  /** At most a day. */
   readonly forMs: number;
 }
 
@@ -121,6 +131,7 @@ export interface PolicyRefusal {
   readonly verdict: "refused" | "would-refuse";
   readonly policy: string;
   readonly mode: PolicyMode;
+  /** A word such as `denied`, `not-allowed` or `private`: see RefusalReason in `src/policy/judge/refusal.ts`. */
   readonly reason: string;
   /** The rule, or what takes its place, with file and line. */
   readonly because: string;

@@ -20,7 +20,7 @@ export interface QueryReport {
   readonly rcode: string;
   /** The number of records in the answer section, and the TTL of the first one. */
   readonly answers: number;
-  /** The first addresses of the answer; none if names are hidden. */
+  /** The first two addresses of the answer; none if names are hidden. */
   readonly addresses: readonly string[];
   /** The containers that have these addresses now. */
   readonly owners?: readonly AddressOwner[];
@@ -28,12 +28,13 @@ export interface QueryReport {
   readonly cause?: Cause | null;
   readonly ttl: number | null;
   readonly transport: "udp" | "tcp";
+  /** How it was answered: see QUERY_RESULT in `src/base/model/query-record.ts`. */
   readonly result: QueryResult;
   /** Where a local answer comes from; null for all others. */
   readonly source: LocalSourceKey | null;
   /** The upstream server that replied, if any; `host(ADDRESS)` is queried from the host. */
   readonly upstream: string | null;
-  /** The rule of a lease that had a say in the answer: what it does, and whose it is. Missing without one. */
+  /** The rule of a lease that had a say in the answer, with whose it is (`ruled`), or the policy that refused it (`denied`). Missing without one. */
   readonly rule?: string;
   /** Time to the answer in milliseconds; 0 if it was answered at once. */
   readonly ms: number;

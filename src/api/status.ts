@@ -41,13 +41,17 @@ export interface ContainerStatus {
   readonly culprits?: readonly string[];
   /** Device and inode of the network namespace. */
   readonly namespace?: string;
+  /** Of dns11's sockets in that namespace. */
   readonly ports?: { readonly udp: number; readonly tcp: number };
+  /** Since when it is in this state. */
   readonly since?: string;
+  /** When dns11 last saw that its queries arrive. */
   readonly verified?: string;
   /** The state of a served KIND node. */
   readonly node?: NodeReport;
   /** Who answers plain queries for local names; missing where only the process is set. */
   readonly answers?: AnsweredByReport;
+  /** The servers that its queries are forwarded to. */
   readonly upstreams?: readonly string[];
   /** The swarm services that it is a task of, one on each network, as the engine listed them last. */
   readonly swarm?: readonly SwarmPlace[];
@@ -55,6 +59,7 @@ export interface ContainerStatus {
   readonly published?: PublishedReport;
   /** How often rules were restored that another program had removed; missing with nft-owner. */
   readonly repairs?: number;
+  /** As in `GET /v1/counters`. */
   readonly counters?: Readonly<Record<string, number>>;
   /** The last minute, approximately. */
   readonly recent?: RecentQueries;

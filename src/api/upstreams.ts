@@ -6,6 +6,7 @@
 export interface UpstreamUse {
   /** "." means all names. */
   readonly domain: string;
+  /** Where it was configured, for people. */
   readonly by: string | null;
   readonly containers: readonly string[];
 }
@@ -18,10 +19,12 @@ export interface Upstream {
   readonly from: "host" | "container" | "docker" | "node";
   /** The container whose namespace it is queried from, which makes it a different server; null for the host. */
   readonly container: string | null;
+  /** It is queried only when the others cannot be reached. */
   readonly isBackup: boolean;
   readonly uses: readonly UpstreamUse[];
   /** "unknown" until its first query, and without failover. */
   readonly state: "up" | "down" | "unknown";
+  /** Since when it is in this state, and why. */
   readonly since: string | null;
   readonly reason: string | null;
   /** The smoothed round-trip time over UDP and its mean deviation. */
@@ -36,6 +39,7 @@ export interface Upstream {
   } | null;
   /** false while it is queried without EDNS, because it does not support it. */
   readonly edns: boolean | null;
+  /** It sends queries back to dns11. */
   readonly isLooping: boolean | null;
   /** The time at which a server that forwarded back to dns11 is tried again. */
   readonly loopsUntil: string | null;

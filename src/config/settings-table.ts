@@ -325,7 +325,7 @@ export const SETTINGS = {
   "kubernetes.max-stale": one(
     duration(0, 7 * DAY_MS, SECOND_MS),
     CLUSTER_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known names are answered while the API is unreachable",
+    "how long the last known names are answered while the API is unreachable; then queries fail",
   ),
   "etcd.endpoints": list(quoting(readEndpoint), "client URLs of an etcd cluster whose records containers resolve", {
     isOneOrMore,
@@ -347,7 +347,7 @@ export const SETTINGS = {
   "etcd.max-stale": one(
     duration(0, 7 * DAY_MS, SECOND_MS),
     ETCD_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known records are answered while etcd is unreachable",
+    "how long the last known records are answered while etcd is unreachable; then queries fail",
   ),
   "etcd.quirks": list(
     quoting(readQuirk),

@@ -2,12 +2,13 @@
  * ListenReport: the state of an entry of `listen`, for status, doctor and metrics.
  */
 export interface ListenReport {
+  /** Its key in the setting; among the containers it is `listen:NAME`. */
   readonly name: string;
   readonly addresses: readonly ListenAddressReport[];
   readonly allow: readonly string[];
   readonly view: string;
   readonly forward: boolean;
-  /** What is missing for its view. */
+  /** Why its view has no names; missing if it has. */
   readonly problem?: string;
   readonly queries: number;
   /** What got no answer, by reason. */
