@@ -7,7 +7,7 @@
 /** What to do about an error whose text does not say so, by its code. @type {Readonly<Record<string, string>>} */
 export const ERROR_REMEDIES = {
   BAD_BODY: "Control socket: correct the request; the API page lists what each route takes.",
-  BAD_OPTION: "Client library: correct the option; the API page lists all.",
+  BAD_OPTION: "Client library: correct the option; the types of the package list all.",
   BAD_QUERY: "Control socket: correct the parameters of GET /v1/queries.",
   BAD_QUESTION: "Correct the name or the type; a type is a word such as A or MX, or TYPE and its number.",
   BAD_RCODE: "Use response codes such as NXDOMAIN,SERVFAIL.",
