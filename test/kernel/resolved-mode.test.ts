@@ -4,16 +4,22 @@ import assert from "node:assert/strict";
 import { openSync } from "node:fs";
 import { test } from "node:test";
 
-import { Fault } from "../../src/base/lib/fault.ts";
 import type { ServedNamespace } from "../../src/container/attach/attach-mode.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
+import { Fault } from "../../src/base/lib/fault.ts";
+import { BusErrorReply } from "../../src/container/host/resolved/bus.ts";
 import type { LinkDomain } from "../../src/container/host/resolved/resolved-bus.ts";
 import { ResolvedMode } from "../../src/container/host/resolved/resolved-mode.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { Netns } from "../support/rig/netns.ts";
 
+const NO_RESOLVED = new BusErrorReply("org.freedesktop.DBus.Error.ServiceUnknown", "it does not exist");
+
 // A link in a namespace, and a bus that first says that there is no systemd-resolved; at that time `meanwhile` is called.
-async function toldWithout(meanwhile: (mode: ResolvedMode) => void): Promise<{ refused: string[]; told: number }> {
+async function toldWithout(
+  meanwhile: (mode: ResolvedMode) => void,
+  failure: Error = NO_RESOLVED,
+): Promise<{ refused: string[]; told: number; asked: number }> {
   await using netns = await Netns.create();
   const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
@@ -31,7 +37,7 @@ async function toldWithout(meanwhile: (mode: ResolvedMode) => void): Promise<{ r
       domains: async () => {
         if (asked++ > 0) return domains;
         // The bus reads the error and what comes after it from one piece of the stream.
-        const error = Promise.reject(new Fault("NO_OWNER", "it does not exist"));
+        const error = Promise.reject(failure);
         meanwhile(mode);
         return await error;
       },
@@ -51,13 +57,29 @@ async function toldWithout(meanwhile: (mode: ResolvedMode) => void): Promise<{ r
   await mode.onVerified(served);
   mode.withdraw();
   runner.close();
-  return { refused, told };
+  return { refused, told, asked };
 }
 
 test("without systemd-resolved the link is refused", async () => {
-  assert.deepEqual(await toldWithout(() => undefined), { refused: ["it does not exist"], told: 1 });
+  const { refused, told } = await toldWithout(() => undefined);
+  assert.deepEqual([refused, told], [["it does not exist"], 1]);
 });
 
 test("one that is started while it is asked has refused nothing, and is told", async () => {
-  assert.deepEqual(await toldWithout((mode) => mode.forget()), { refused: [], told: 1 });
+  const { refused, told } = await toldWithout((mode) => mode.forget());
+  assert.deepEqual([refused, told], [[], 1]);
+});
+
+test("one that is started a thousand times while it is asked is asked once more", async () => {
+  const { asked, told } = await toldWithout((mode) => {
+    for (let start = 0; start < 1000; start++) mode.forget();
+  });
+  // The last of the three is asked whether all is as it should be.
+  assert.deepEqual([asked, told], [3, 1]);
+});
+
+test("a bus that is lost has refused nothing", async () => {
+  const lost = new Fault("BUS", "Cannot reach the system bus of this host");
+  const { refused, told } = await toldWithout(() => undefined, lost);
+  assert.deepEqual([refused, told], [[], 1]);
 });

@@ -14,12 +14,22 @@ export const BUS_SIGNAL = 4;
 /** A call must not start the service that it is for. */
 const NO_AUTO_START = 0x2;
 const LITTLE_ENDIAN = 0x6c;
+const BIG_ENDIAN = 0x42;
 const VERSION = 1;
 const FIXED_BYTES = 16;
 const STRUCT_BYTES = 8;
 /** systemd-resolved never says as much about its links. */
-const BYTES_MAX = 1024 * 1024;
-const FIELD = { path: 1, interface: 2, member: 3, error: 4, replySerial: 5, destination: 6, signature: 8 } as const;
+export const MESSAGE_BYTES_MAX = 1024 * 1024;
+const FIELD = {
+  path: 1,
+  interface: 2,
+  member: 3,
+  error: 4,
+  replySerial: 5,
+  destination: 6,
+  sender: 7,
+  signature: 8,
+} as const;
 
 export class BusWriter {
   readonly #bytes: number[] = [];
@@ -174,6 +184,8 @@ export interface BusMessage {
   /** The call that it answers; 0 for none. */
   readonly replySerial: number;
   readonly member: string;
+  /** Set by the bus. */
+  readonly sender: string;
   /** The name of the error; empty for none. */
   readonly error: string;
   readonly body: BusReader;
@@ -182,15 +194,19 @@ export interface BusMessage {
 /** The length of the message that begins here; undefined if more bytes are needed to know. */
 export function messageLength(bytes: Buffer): number | undefined {
   if (bytes.length < FIXED_BYTES) return undefined;
-  if (bytes[0] !== LITTLE_ENDIAN) throw malformed();
-  const fields = Math.ceil(bytes.readUInt32LE(12) / STRUCT_BYTES) * STRUCT_BYTES;
-  const length = FIXED_BYTES + fields + bytes.readUInt32LE(4);
-  if (length > BYTES_MAX) throw malformed();
-  return length;
+  if (bytes[0] !== LITTLE_ENDIAN && bytes[0] !== BIG_ENDIAN) throw malformed();
+  const numberAt = (at: number): number => (bytes[0] === BIG_ENDIAN ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at));
+  return FIXED_BYTES + Math.ceil(numberAt(12) / STRUCT_BYTES) * STRUCT_BYTES + numberAt(4);
+}
+
+/** Whether nobody asked for the message that begins here. Every user of the bus can send such ones, and they may be anything. */
+export function isUnasked(bytes: Buffer): boolean {
+  return bytes[1] !== BUS_RETURN && bytes[1] !== BUS_ERROR;
 }
 
 /** Reads one whole message; what is not one is a Fault. */
 export function readMessage(bytes: Buffer): BusMessage {
+  if (bytes[0] !== LITTLE_ENDIAN) throw malformed();
   try {
     const body = new BusReader(bytes, FIXED_BYTES - 4);
     const fields = new Map(body.structs(() => [body.byte(), fieldOf(body)] as const));
@@ -199,6 +215,7 @@ export function readMessage(bytes: Buffer): BusMessage {
       type: bytes[1] as number,
       replySerial: Number(fields.get(FIELD.replySerial) ?? 0),
       member: String(fields.get(FIELD.member) ?? ""),
+      sender: String(fields.get(FIELD.sender) ?? ""),
       error: String(fields.get(FIELD.error) ?? ""),
       body,
     };

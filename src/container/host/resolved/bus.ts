@@ -15,13 +15,17 @@ import {
   type BusCall,
   type BusMessage,
   type BusReader,
+  MESSAGE_BYTES_MAX,
   callBytes,
+  isUnasked,
+  malformed,
   messageLength,
   readMessage,
 } from "./bus-message.ts";
 
-/** The bus itself, as the destination of calls. */
-const BUS = { destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus" };
+/** The bus itself: the destination of calls, and the sender of what it says of its users. */
+export const BUS_NAME = "org.freedesktop.DBus";
+const BUS = { destination: BUS_NAME, path: "/org/freedesktop/DBus", interface: BUS_NAME };
 const LINE_BYTES_MAX = 1024;
 
 interface Waiter {
@@ -35,11 +39,16 @@ interface BusEvents {
   readonly onClose: () => void;
 }
 
+/** What the other side replied in place of a result: it is there, and said no. Its code is the error's name. */
+export class BusErrorReply extends Fault {}
+
 export class Bus {
   readonly #socket: Socket;
   readonly #events: BusEvents;
   readonly #waiters = new Map<number, Waiter>();
   #received = Buffer.alloc(0);
+  /** So many bytes still belong to a message that is not read. */
+  #skipped = 0;
   #isAuthenticated = false;
   #onAuthenticated: () => void = () => undefined;
   #serial = 0;
@@ -57,9 +66,14 @@ export class Bus {
   /** Connects as the user of this process, to the socket at `path`. Throws a Fault. */
   static async connect(path: string, events: BusEvents): Promise<Bus> {
     const bus = new Bus(path, events);
-    await bus.#authenticate();
-    await bus.callBus("Hello");
-    return bus;
+    try {
+      await bus.#authenticate();
+      await bus.callBus("Hello");
+      return bus;
+    } catch (error) {
+      bus.close();
+      throw error;
+    }
   }
 
   /** Calls a method of the bus itself, with one text as its argument. */
@@ -120,11 +134,28 @@ export class Bus {
 
   #readMessages(): void {
     for (;;) {
+      const skipped = Math.min(this.#skipped, this.#received.length);
+      this.#received = this.#received.subarray(skipped);
+      this.#skipped -= skipped;
       const length = messageLength(this.#received);
-      if (length === undefined || length > this.#received.length) return;
-      const message = readMessage(this.#received.subarray(0, length));
-      this.#received = this.#received.subarray(length);
-      this.#deliver(message);
+      if (length === undefined) return;
+      if (length > MESSAGE_BYTES_MAX) {
+        if (!isUnasked(this.#received)) throw malformed();
+        this.#skipped = length;
+      } else if (length > this.#received.length) return;
+      else {
+        const bytes = this.#received.subarray(0, length);
+        this.#received = this.#received.subarray(length);
+        this.#read(bytes);
+      }
+    }
+  }
+
+  #read(bytes: Buffer): void {
+    try {
+      this.#deliver(readMessage(bytes));
+    } catch (error) {
+      if (!(error instanceof Fault && isUnasked(bytes))) throw error;
     }
   }
 
@@ -132,7 +163,7 @@ export class Bus {
     const { type, replySerial, error, body } = message;
     if (type === BUS_SIGNAL) this.#events.onSignal(message);
     if (type === BUS_RETURN) this.#settle(replySerial)?.resolve(body);
-    if (type === BUS_ERROR) this.#settle(replySerial)?.reject(new Fault(error, textOf(body) ?? error));
+    if (type === BUS_ERROR) this.#settle(replySerial)?.reject(new BusErrorReply(error, textOf(body) ?? error));
   }
 
   #settle(serial: number): Waiter | undefined {

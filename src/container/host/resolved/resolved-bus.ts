@@ -3,7 +3,7 @@
  * settings of one link. It tells when another process has become systemd-resolved, which knows nothing of before.
  */
 import { Fault, codeOf } from "../../../base/lib/fault.ts";
-import { Bus } from "./bus.ts";
+import { BUS_NAME, Bus, BusErrorReply } from "./bus.ts";
 import { type BusCall, type BusMessage, type BusReader, type BusWriter, malformed } from "./bus-message.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 
@@ -12,12 +12,13 @@ const OBJECT = { destination: NAME, path: "/org/freedesktop/resolve1" };
 const MANAGER = "org.freedesktop.resolve1.Manager";
 const PROPERTIES = "org.freedesktop.DBus.Properties";
 const OWNER_CHANGED = "NameOwnerChanged";
-const OWNERS_RULE = `type='signal',sender='org.freedesktop.DBus',member='${OWNER_CHANGED}',arg0='${NAME}'`;
+const OWNERS_RULE = `type='signal',sender='${BUS_NAME}',member='${OWNER_CHANGED}',arg0='${NAME}'`;
 /** Versions that are built without a protocol do as well without its method. */
 const OPTIONAL = /^SetLink(?:LLMNR|MulticastDNS|DNSOverTLS|DNSSEC)$/;
 /** Before it, in systemd 240, a link with a server was asked for every name. */
 const DEFAULT_ROUTE = "SetLinkDefaultRoute";
 const MISSING = /\.(?:UnknownMethod|NotSupported)$/;
+const REFUSALS = new Set(["HOST_RESOLVED_REFUSED", "HOST_RESOLVED_OLD"]);
 const NO_BUS = new Set(["ENOENT", "ECONNREFUSED", "ENOTDIR"]);
 /** The numbers are those of sockets.h. */
 const AF_INET = 2;
@@ -47,6 +48,7 @@ export class ResolvedBus {
   readonly #socketPath: () => string;
   readonly #onStart: () => void;
   #bus: Promise<Bus> | undefined;
+  #isClosed = false;
 
   /** `onStart`: another process has become systemd-resolved. */
   constructor(socketPath: () => string, onStart: () => void) {
@@ -92,6 +94,7 @@ export class ResolvedBus {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#bus?.then(
       (bus) => bus.close(),
       () => undefined,
@@ -103,7 +106,8 @@ export class ResolvedBus {
     try {
       await this.#call({ interface: MANAGER, member, ...(signature && { signature }), ...(write && { write }) });
     } catch (error) {
-      const isMissing = MISSING.test(codeOf(error) ?? "");
+      if (!(error instanceof BusErrorReply)) throw error;
+      const isMissing = MISSING.test(error.code);
       if (isMissing && member === DEFAULT_ROUTE) throw tooOld();
       if (isMissing && OPTIONAL.test(member)) return;
       throw new Fault("HOST_RESOLVED_REFUSED", `systemd-resolved refused ${member}`, {
@@ -140,32 +144,41 @@ export class ResolvedBus {
   }
 
   async #connected(): Promise<Bus> {
-    this.#bus ??= this.#connect();
+    if (this.#isClosed) throw new Fault("ENDED", "systemd-resolved is not asked any more");
+    if (this.#bus === undefined) {
+      // Whoever asks next connects again.
+      const forget = (): void => {
+        if (this.#bus === connecting) this.#bus = undefined;
+      };
+      const connecting = this.#connect(forget);
+      connecting.catch(forget);
+      this.#bus = connecting;
+    }
     return await this.#bus;
   }
 
-  async #connect(): Promise<Bus> {
-    const connecting = Bus.connect(this.#socketPath(), {
-      onSignal: (message) => this.#onSignal(message),
-      // Whoever asks next connects again.
-      onClose: () => (this.#bus = undefined),
-    });
+  async #connect(onClose: () => void): Promise<Bus> {
+    const bus = await Bus.connect(this.#socketPath(), { onSignal: (message) => this.#onSignal(message), onClose });
     try {
-      const bus = await connecting;
       await bus.callBus("AddMatch", OWNERS_RULE);
       return bus;
     } catch (error) {
-      this.#bus = undefined;
+      bus.close();
       throw error;
     }
   }
 
-  /** Its arguments are the name, the owner before and the owner now. */
-  #onSignal({ member, body }: BusMessage): void {
-    if (member !== OWNER_CHANGED) return;
-    const [, , owner] = [body.string(), body.string(), body.string()];
-    if (owner !== "") this.#onStart();
+  /** Its arguments are the name, the owner before and the owner now. Others than the bus can send signals of this name, too. */
+  #onSignal({ member, sender, body }: BusMessage): void {
+    if (member !== OWNER_CHANGED || sender !== BUS_NAME) return;
+    const [name, , owner] = [body.string(), body.string(), body.string()];
+    if (name === NAME && owner !== "") this.#onStart();
   }
+}
+
+/** Whether systemd-resolved, or the bus for it, has said no; otherwise it may not have been asked. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof BusErrorReply || REFUSALS.has(codeOf(error) ?? "");
 }
 
 /** The name, and whether it is for routing only, which does not matter here. */

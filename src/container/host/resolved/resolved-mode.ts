@@ -10,7 +10,7 @@ import type { AttachMode, ServedNamespace } from "../../attach/attach-mode.ts";
 import { type Capture, DOCKER_RESOLVER } from "../../capture/capture.ts";
 import type { Subnet } from "../host-subnets.ts";
 import { reverseZoneNames } from "../reverse-zones.ts";
-import type { LinkDomain, LinkSettings } from "./resolved-bus.ts";
+import { type LinkDomain, type LinkSettings, isRefusal } from "./resolved-bus.ts";
 import { type TunLink, isOwnLink, isUsable, linkNames, openTunLink } from "./tun-link.ts";
 
 /**
@@ -52,6 +52,8 @@ export class ResolvedMode implements AttachMode {
   #starts = 0;
   /** One after the other, so that the last one wins. */
   #turn: Promise<void> = Promise.resolve();
+  /** The one that waits for its turn, and will tell what is true then. */
+  #next: Promise<void> | undefined;
 
   constructor(parts: ResolvedModeParts) {
     this.#parts = parts;
@@ -69,8 +71,7 @@ export class ResolvedMode implements AttachMode {
   forget(): void {
     this.#starts++;
     this.#sent = "";
-    const namespace = this.#namespace;
-    if (namespace !== undefined) this.#tell(namespace).catch(() => undefined);
+    this.#tell().catch(() => undefined);
   }
 
   capture(): Capture {
@@ -80,7 +81,7 @@ export class ResolvedMode implements AttachMode {
 
   async onVerified(namespace: ServedNamespace): Promise<void> {
     this.#namespace = namespace;
-    await this.#tell(namespace);
+    await this.#tell();
   }
 
   /** Closes the link first: what is asked from now on goes where it went before. */
@@ -99,19 +100,22 @@ export class ResolvedMode implements AttachMode {
     this.#link = undefined;
   }
 
-  async #tell(namespace: ServedNamespace): Promise<void> {
-    const turn = this.#turn.then(async () => await this.#tellNow(namespace));
-    this.#turn = turn.catch(() => undefined);
-    await turn;
+  async #tell(): Promise<void> {
+    this.#next ??= this.#turn.then(async () => {
+      this.#next = undefined;
+      await this.#tellNow();
+    });
+    this.#turn = this.#next.catch(() => undefined);
+    await this.#next;
   }
 
-  async #tellNow({ within }: ServedNamespace): Promise<void> {
-    const link = this.#link;
-    if (link === undefined) return;
+  async #tellNow(): Promise<void> {
+    const [link, namespace] = [this.#link, this.#namespace];
+    if (link === undefined || namespace === undefined) return;
     const { bus, subnets, memory, onRefused } = this.#parts;
     const starts = this.#starts;
     try {
-      const names = within(() => linkNames(memory));
+      const names = namespace.within(() => linkNames(memory));
       const all = await bus.domains();
       const others = all.filter(({ index }) => !isOwnLink(names.get(index)));
       const taken = new Set(others.map((each) => each.domain));
@@ -127,7 +131,7 @@ export class ResolvedMode implements AttachMode {
     } catch (error) {
       // While it was restarted, the bus said that there is none; the new process is told next.
       if (starts !== this.#starts) return;
-      onRefused(reasonOf(error));
+      if (isRefusal(error)) onRefused(reasonOf(error));
       throw error;
     }
   }

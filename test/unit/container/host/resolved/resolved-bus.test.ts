@@ -3,16 +3,24 @@
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
-import { type Server, createServer } from "node:net";
+import { type Server, type Socket, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { BusWriter, messageLength, readMessage } from "../../../../../src/container/host/resolved/bus-message.ts";
-import { ResolvedBus } from "../../../../../src/container/host/resolved/resolved-bus.ts";
+import {
+  BusWriter,
+  MESSAGE_BYTES_MAX,
+  messageLength,
+  readMessage,
+} from "../../../../../src/container/host/resolved/bus-message.ts";
+import { ResolvedBus, isRefusal } from "../../../../../src/container/host/resolved/resolved-bus.ts";
+import { waitFor } from "../../../../support/rig/wait.ts";
 
-const [RETURN, ERROR] = [2, 3];
-const FIELD = { error: 4, replySerial: 5, signature: 8 } as const;
+const [RETURN, ERROR, SIGNAL] = [2, 3, 4];
+const FIELD = { member: 3, error: 4, replySerial: 5, sender: 7, signature: 8 } as const;
+const DBUS = "org.freedesktop.DBus";
+const RESOLVED = "org.freedesktop.resolve1";
 const UNKNOWN = "org.freedesktop.DBus.Error.UnknownMethod";
 const LINK = { index: 7, server: "127.0.0.153", domains: ["docker"] };
 
@@ -36,6 +44,7 @@ function variant(type: string, write: (body: BusWriter) => void): Reply {
 const REPLIES: Readonly<Record<string, Reply>> = {
   Get: variant("a(isb)", (w) => w.structs([], () => undefined)),
   ListDelegates: { error: UNKNOWN },
+  NameHasOwner: { signature: "b", write: (w) => w.boolean(true) },
 };
 
 let folder: string;
@@ -43,12 +52,18 @@ let server: Server;
 let replies: Record<string, Reply>;
 let called: string[];
 let bus: ResolvedBus;
+let connections: Set<Socket>;
+let starts: number;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "d11-bus-"));
   replies = { ...REPLIES };
   called = [];
+  connections = new Set();
+  starts = 0;
   server = createServer((socket) => {
+    connections.add(socket);
+    socket.on("close", () => connections.delete(socket));
     let received = Buffer.alloc(0);
     let isOpen = false;
     socket.on("error", () => undefined);
@@ -79,7 +94,7 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(path, resolve));
   bus = new ResolvedBus(
     () => path,
-    () => undefined,
+    () => void starts++,
   );
 });
 afterEach(async () => {
@@ -89,24 +104,44 @@ afterEach(async () => {
 });
 
 function replyBytes(replySerial: number, { error, signature, write }: Reply): Buffer {
+  const fields: Field[] = [[FIELD.replySerial, "u", replySerial]];
+  if (error !== undefined) fields.push([FIELD.error, "s", error]);
+  if (signature !== undefined) fields.push([FIELD.signature, "g", signature]);
+  return messageBytes(error === undefined ? RETURN : ERROR, fields, write);
+}
+
+type Field = [number, string, string | number];
+
+function messageBytes(type: number, fields: readonly Field[], write?: (body: BusWriter) => void): Buffer {
   const body = new BusWriter();
   write?.(body);
   const header = new BusWriter();
-  for (const byte of [0x6c, error === undefined ? RETURN : ERROR, 0, 1]) header.byte(byte);
+  for (const byte of [0x6c, type, 0, 1]) header.byte(byte);
   header.u32(body.bytes.length);
   header.u32(1);
-  const fields: [number, string, string | number][] = [[FIELD.replySerial, "u", replySerial]];
-  if (error !== undefined) fields.push([FIELD.error, "s", error]);
-  if (signature !== undefined) fields.push([FIELD.signature, "g", signature]);
-  header.structs(fields, ([code, type, value]) => {
+  header.structs(fields, ([code, kind, value]) => {
     header.byte(code);
-    header.signature(type);
+    header.signature(kind);
     if (typeof value === "number") header.u32(value);
-    else if (type === "g") header.signature(value);
+    else if (kind === "g") header.signature(value);
     else header.string(value);
   });
   header.align(8);
   return Buffer.concat([header.bytes, body.bytes]);
+}
+
+// That a name has another owner, as its sender says.
+function ownerSignal(sender: string, ...names: readonly [name: string, before: string, now: string]): Buffer {
+  const fields: Field[] = [
+    [FIELD.member, "s", "NameOwnerChanged"],
+    [FIELD.sender, "s", sender],
+    [FIELD.signature, "g", "sss"],
+  ];
+  return messageBytes(SIGNAL, fields, (w) => names.forEach((name) => w.string(name)));
+}
+
+function send(...messages: readonly Buffer[]): void {
+  for (const socket of connections) socket.write(Buffer.concat(messages));
 }
 
 test("a link gets its domains first and its server last", async () => {
@@ -152,4 +187,57 @@ test("domains are those of links and the configuration, in lower case and withou
     { index: 0, domain: "corp.test" },
     { index: 3, domain: "docker" },
   ]);
+});
+
+test("another process is systemd-resolved only if the bus itself says so", async () => {
+  await bus.isRunning();
+  send(
+    ownerSignal(":1.99", RESOLVED, "", ":1.99"),
+    ownerSignal(DBUS, "org.example.other", "", ":1.99"),
+    ownerSignal(DBUS, RESOLVED, ":1.7", ""),
+  );
+  await bus.isRunning();
+  assert.equal(starts, 0);
+  send(ownerSignal(DBUS, RESOLVED, "", ":1.8"));
+  await bus.isRunning();
+  assert.equal(starts, 1);
+});
+
+test("a message of anybody else that cannot be read ends nothing", async () => {
+  await bus.isRunning();
+  const big = ownerSignal(":1.99", RESOLVED, "", ":1.99");
+  big[0] = 0x42;
+  for (const at of [4, 12]) big.subarray(at, at + 4).reverse();
+  const strange = messageBytes(SIGNAL, [[9, "x", "of an unknown type"]]);
+  const long = Buffer.concat([messageBytes(SIGNAL, [[FIELD.sender, "s", ":1.99"]]), Buffer.alloc(MESSAGE_BYTES_MAX)]);
+  long.writeUInt32LE(MESSAGE_BYTES_MAX, 4);
+  send(big, strange, long.subarray(0, 100_000));
+  send(long.subarray(100_000), big);
+  await bus.isRunning();
+  assert.deepEqual([connections.size, starts], [1, 0]);
+});
+
+test("a bus that is lost has refused nothing", async () => {
+  await bus.isRunning();
+  const setting = bus.setLink(LINK);
+  send(Buffer.alloc(100, 0xff));
+  await assert.rejects(setting, (error) => !isRefusal(error));
+  replies["SetLinkDomains"] = { error: "org.freedesktop.resolve1.LinkBusy" };
+  await assert.rejects(bus.setLink(LINK), isRefusal);
+  replies["Get"] = { error: "org.freedesktop.DBus.Error.ServiceUnknown" };
+  await assert.rejects(bus.domains(), isRefusal);
+});
+
+for (const member of ["Hello", "AddMatch"]) {
+  test(`a bus that refuses ${member} keeps no connection`, async () => {
+    replies[member] = { error: "org.freedesktop.DBus.Error.LimitsExceeded" };
+    for (let attempt = 0; attempt < 3; attempt++) await assert.rejects(bus.isRunning(), isRefusal);
+    await waitFor("no connection", async () => (connections.size === 0 ? true : undefined));
+  });
+}
+
+test("nothing connects after the end", async () => {
+  bus.close();
+  await assert.rejects(bus.isRunning(), { code: "ENDED" });
+  assert.equal(connections.size, 0);
 });
