@@ -88,6 +88,23 @@ test("a namespace that is desired again while it is being detached is attached a
   await reconciler.stop();
 });
 
+test("a container that starts in another namespace is not attached before it is attached there", async () => {
+  await using before = await Netns.create();
+  await using now = await Netns.create();
+  const reconciler = new Reconciler({ ...attaching.parts(), openEndpointFor: () => answering }, () => {});
+  const isAttachedIn = ({ netnsPath }: Netns): boolean => {
+    const { claim, state } = reconciler.attachmentOf("a") ?? {};
+    return claim?.sandboxKey === netnsPath && state?.kind === "attached";
+  };
+  for (const place of [before, now]) {
+    const claim = { containerId: "a", sandboxKey: place.netnsPath, pid: 0 };
+    reconciler.setDesired("a", { claim, view: VIEW, mode: CONTAINER_MODE });
+    assert.equal(reconciler.attachmentOf("a"), undefined);
+    await waitFor("it to be attached there", () => isAttachedIn(place) || undefined);
+  }
+  await reconciler.stop();
+});
+
 test("a change while a namespace is being verified is followed by another verification", async () => {
   await using place = await Netns.create();
   const reconciler = new Reconciler({ ...attaching.parts(), openEndpointFor: () => answering }, () => {});

@@ -93,8 +93,10 @@ export class Reconciler {
     for (const [id, { attachment }] of this.#entries) if (attachment !== undefined) yield [id, attachment];
   }
 
+  /** Undefined also while the one that it has is of a namespace that is about to be left. */
   attachmentOf(containerId: string): Attachment | undefined {
-    return this.#entries.get(containerId)?.attachment;
+    const { attachment, desired } = this.#entries.get(containerId) ?? {};
+    return attachment && desired && isStillFor(attachment, desired) ? attachment : undefined;
   }
 
   /** Whether every desired namespace is attached or has failed. */
