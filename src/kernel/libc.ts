@@ -94,7 +94,9 @@ const SOCK_CLOEXEC = 0o2000000;
 const CLONE_NEWNET = 0x40000000;
 const SOL_SOCKET = 1;
 const SO_REUSEADDR = 2;
+const SO_SNDBUF = 7;
 const SO_RCVBUF = 8;
+const SO_SNDBUFFORCE = 32;
 const SO_RCVBUFFORCE = 33;
 const SOL_NETLINK = 270;
 const NETLINK_NO_ENOBUFS = 5;
@@ -251,6 +253,15 @@ export function forceReceiveBuffer(fd: number, bytes: number): void {
     setOption(fd, SO_RCVBUFFORCE, bytes, "SO_RCVBUFFORCE");
   } catch {
     setReceiveBuffer(fd, bytes);
+  }
+}
+
+/** Room for sending beyond net.core.wmem_max, which takes CAP_NET_ADMIN; without it, up to that limit. */
+export function forceSendBuffer(fd: number, bytes: number): void {
+  try {
+    setOption(fd, SO_SNDBUFFORCE, bytes, "SO_SNDBUFFORCE");
+  } catch {
+    setOption(fd, SO_SNDBUF, bytes, "SO_SNDBUF");
   }
 }
 

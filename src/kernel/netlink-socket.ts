@@ -4,7 +4,7 @@
  * namespace.
  */
 import { LIMITS } from "../base/limits.ts";
-import { Fault } from "../base/lib/fault.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
 import {
   AF_NETLINK,
   SOCK_RAW,
@@ -41,6 +41,7 @@ const BEGINNING_BYTES = 8 * 1024;
 /** Room for the replies to the longest transaction, so that no error is lost. */
 const RECEIVE_QUEUE_BYTES = 256 * 1024;
 const EAGAIN = 11;
+const ENOBUFS = 105;
 
 /** The receive buffer, shared by all sockets because every exchange is synchronous. */
 export class NetlinkMemory {
@@ -140,9 +141,22 @@ export class NetlinkSocket {
     await sendInPool(this.#fd, bytes, "netlink");
   }
 
-  /** The messages that are waiting, until none is left: a dump continues while it is read. */
+  /**
+   * The messages that are waiting, until none is left: a dump continues while it is read. If there was no room for all of them,
+   * those that came before are read first.
+   */
   *received(): Generator<NetlinkMessage> {
-    for (const datagram of this.#datagrams(undefined)) yield* messagesIn(datagram);
+    let overflow: unknown;
+    for (let isRead = false; !isRead;) {
+      try {
+        for (const datagram of this.#datagrams(undefined)) yield* messagesIn(datagram);
+        isRead = true;
+      } catch (error) {
+        if (overflow !== undefined || codeOf(error) !== "ENOBUFS") throw error;
+        overflow = error;
+      }
+    }
+    if (overflow !== undefined) throw overflow;
   }
 
   *#exchange(request: NetlinkRequest, limit: DumpLimit | undefined, visit: Visit | undefined): Generator<void> {
@@ -195,7 +209,7 @@ export class NetlinkSocket {
 
   /** Drops what is waiting: it belongs to a request that has already failed. */
   discard(): void {
-    while (receive(this.#fd, this.#memory.address, RECEIVE_BYTES) >= 0);
+    while (receive(this.#fd, this.#memory.address, RECEIVE_BYTES) >= 0 || lastErrno() === ENOBUFS);
   }
 
   /** A netfilter socket is closed in the pool, because that takes a lock. */

@@ -5,8 +5,8 @@
  *
  * The socket is also an owner: a table created through it with the owner flag lives exactly as long as the socket.
  */
-import { codeOf } from "../base/lib/fault.ts";
-import { SystemFault } from "./libc.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
+import { SystemFault, forceSendBuffer } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkWriter, outcomeOf } from "./netlink-message.ts";
 import { NETLINK_NETFILTER, type NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
 import * as nft from "./nft-constants.ts";
@@ -18,6 +18,8 @@ const SUBSYSTEM_NFTABLES = 10;
 const BATCH_BEGIN = 0x10;
 const BATCH_END = 0x11;
 export const GENERIC_MESSAGE_BYTES = 4;
+/** Every socket has room for so much. */
+const USUAL_BYTES = 64 * 1024;
 
 /** One command of a transaction: its family, number, flags beside REQUEST, and attributes. */
 export interface NftCommand {
@@ -92,13 +94,22 @@ export class NftSocket {
     writer.message(BATCH_END, NLM_F_REQUEST, this.#socket.nextSequence(), () =>
       writer.raw(genericMessage(0, SUBSYSTEM_NFTABLES)),
     );
-    await this.#socket.sendInPool(writer.bytes);
+    await this.#send(writer.bytes);
+    try {
+      this.#requireSuccess(commands, begin);
+    } catch (error) {
+      // What remains must not be read as an answer to the next transaction.
+      this.#socket.discard();
+      throw error;
+    }
+  }
+
+  #requireSuccess(commands: readonly NftCommand[], begin: number): void {
     let isAnswered = false;
     for (const message of this.#socket.received()) {
       const outcome = outcomeOf(message);
       if (outcome === undefined || outcome === "end" || message.sequence < begin) continue;
       if (outcome.errno !== 0) {
-        this.#socket.discard();
         const about = commands[message.sequence - begin - 1]?.about ?? "the batch";
         throw new SystemFault("nf_tables transaction", outcome.errno, about);
       }
@@ -125,6 +136,20 @@ export class NftSocket {
   /** Closes the socket; the kernel then removes every table that it owns. */
   close(): void {
     this.#socket.close();
+  }
+
+  /** The kernel takes no more at once than the socket has room for. */
+  async #send(bytes: Uint8Array): Promise<void> {
+    if (bytes.length > USUAL_BYTES) forceSendBuffer(this.#socket.fd, bytes.length);
+    try {
+      await this.#socket.sendInPool(bytes);
+    } catch (error) {
+      if (codeOf(error) !== "EMSGSIZE") throw error;
+      throw new Fault("EMSGSIZE", `The kernel takes no transaction of ${bytes.length} bytes from this process`, {
+        cause: error,
+        remedy: "Raise net.core.wmem_max to as much, or have fewer rules of policies.",
+      });
+    }
   }
 
   #refuseBesideTransactions(): void {

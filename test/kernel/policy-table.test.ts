@@ -7,7 +7,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { LIMITS } from "../../src/base/limits.ts";
 import { LISTENER_MARKS } from "../../src/base/model/listener-addresses.ts";
+import { POLICY_LIMITS } from "../../src/policy/model/policy-defaults.ts";
 import type { PolicyTable } from "../../src/policy/table/policy-table.ts";
 import type { PacketSocket } from "../support/packets/frames.ts";
 import {
@@ -203,6 +205,28 @@ test("blocks of addresses are open or closed with their ports, and a denial wins
   ] as const;
   for (const [address, port, result] of expected)
     assert.equal(await network.connect(policed, address, port), result, `${address} ${port}`);
+});
+
+test("as many rules and closed networks as there may be are in force", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  const denied = Array.from({ length: POLICY_LIMITS.enforcedBlocks - 1 }, (_each, index) => ({
+    isAllowed: false,
+    block: block(`2001:db8:1::${index.toString(16)}`, 128),
+    port: 443,
+    protocol: "tcp" as const,
+  }));
+  const rules = [...denied, { isAllowed: true, block: block("192.0.2.0", 24) }];
+  await table.apply(network.policed(policed, { rules }), [network.linkOf(policed)]);
+  const closed = Array.from({ length: LIMITS.closedNetworks }, (_each, index) => ({
+    name: `n${index}`,
+    bridge: undefined,
+    blocks: [block(`10.${100 + (index >> 8)}.${index & 255}.0`, 24), block(`fd00:${index.toString(16)}::`, 64)],
+  }));
+  await table.setNetworks(closed);
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  assert.equal(await network.connect(policed, OUTSIDE.other6, 443), "refused");
 });
 
 test("audit refuses nothing and records what it would", async () => {
