@@ -38,7 +38,7 @@ export interface ChainHook {
 export type Rule = (w: NetlinkWriter) => void;
 
 /** The length of an attribute has sixteen bits. */
-const ELEMENTS_OF_A_COMMAND = 1_000;
+const ELEMENTS_OF_A_COMMAND = 500;
 
 export class NftTable {
   readonly family: number;

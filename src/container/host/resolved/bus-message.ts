@@ -19,7 +19,7 @@ const VERSION = 1;
 const FIXED_BYTES = 16;
 const STRUCT_BYTES = 8;
 /** systemd-resolved never says as much about its links. */
-export const MESSAGE_BYTES_MAX = 1024 * 1024;
+export const READ_BYTES_MAX = 1024 * 1024;
 const FIELD = {
   path: 1,
   interface: 2,

@@ -15,7 +15,7 @@ import {
   type BusCall,
   type BusMessage,
   type BusReader,
-  MESSAGE_BYTES_MAX,
+  READ_BYTES_MAX,
   callBytes,
   isUnasked,
   malformed,
@@ -139,7 +139,7 @@ export class Bus {
       this.#skipped -= skipped;
       const length = messageLength(this.#received);
       if (length === undefined) return;
-      if (length > MESSAGE_BYTES_MAX) {
+      if (length > READ_BYTES_MAX) {
         if (!isUnasked(this.#received)) throw malformed();
         this.#skipped = length;
       } else if (length > this.#received.length) return;

@@ -101,12 +101,17 @@ export class ResolvedMode implements AttachMode {
   }
 
   async #tell(): Promise<void> {
-    this.#next ??= this.#turn.then(async () => {
-      this.#next = undefined;
-      await this.#tellNow();
-    });
-    this.#turn = this.#next.catch(() => undefined);
+    if (this.#next === undefined) {
+      this.#next = this.#tellInTurn();
+      this.#turn = this.#next.catch(() => undefined);
+    }
     await this.#next;
+  }
+
+  async #tellInTurn(): Promise<void> {
+    await this.#turn;
+    this.#next = undefined;
+    await this.#tellNow();
   }
 
   async #tellNow(): Promise<void> {

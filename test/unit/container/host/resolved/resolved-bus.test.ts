@@ -10,7 +10,7 @@ import { afterEach, beforeEach, test } from "node:test";
 
 import {
   BusWriter,
-  MESSAGE_BYTES_MAX,
+  READ_BYTES_MAX,
   messageLength,
   readMessage,
 } from "../../../../../src/container/host/resolved/bus-message.ts";
@@ -209,8 +209,8 @@ test("a message of anybody else that cannot be read ends nothing", async () => {
   big[0] = 0x42;
   for (const at of [4, 12]) big.subarray(at, at + 4).reverse();
   const strange = messageBytes(SIGNAL, [[9, "x", "of an unknown type"]]);
-  const long = Buffer.concat([messageBytes(SIGNAL, [[FIELD.sender, "s", ":1.99"]]), Buffer.alloc(MESSAGE_BYTES_MAX)]);
-  long.writeUInt32LE(MESSAGE_BYTES_MAX, 4);
+  const long = Buffer.concat([messageBytes(SIGNAL, [[FIELD.sender, "s", ":1.99"]]), Buffer.alloc(READ_BYTES_MAX)]);
+  long.writeUInt32LE(READ_BYTES_MAX, 4);
   send(big, strange, long.subarray(0, 100_000));
   send(long.subarray(100_000), big);
   await bus.isRunning();
