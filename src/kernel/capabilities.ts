@@ -2,7 +2,7 @@
  * Capabilities belong to threads, and a Node process has eleven threads before our first line runs. So dns11 does not
  * drop capabilities but restarts without them: the calling thread limits its bounding set and executes the program
  * again. The kernel then ends all other threads, the process keeps its pid, and every new thread inherits from the one
- * that is left. What Node reads before our first line runs, variables and options, is set in the same way.
+ * that is left. What Node reads from its environment before our first line runs is set in the same way.
  */
 import { readFileSync, readdirSync } from "node:fs";
 
@@ -45,14 +45,10 @@ export function threadCapabilities(): CapabilitySets[] {
 }
 
 /**
- * Restarts this program with no more capabilities than `needed`, unless it already has no more, and with these variables and
- * options of Node. Returns the excess capabilities that it still has.
+ * Restarts this program with no more capabilities than `needed`, unless it already has no more, and with these variables.
+ * Returns the excess capabilities that it still has.
  */
-export function restartWith(
-  needed: readonly string[],
-  variables: Readonly<Record<string, string>>,
-  options: readonly string[],
-): readonly string[] {
+export function restartWith(needed: readonly string[], variables: Readonly<Record<string, string>>): readonly string[] {
   const allowed = needed.reduce((mask, name) => mask | bit(NAMES.indexOf(name)), 0n);
   const masks = masksIn(statusOf("/proc/thread-self/status") ?? "");
   const { effective, permitted, inheritable, bounding } = masks;
@@ -63,7 +59,7 @@ export function restartWith(
   delete process.env[RESTARTED];
   const canDrop = excess !== 0n && (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) !== 0n;
   const lacksVariables = Object.entries(variables).some(([name, value]) => process.env[name] !== value);
-  if (wasStarted || !(canDrop || lacksVariables || options.length > 0)) return remaining;
+  if (wasStarted || !(canDrop || lacksVariables)) return remaining;
   // A relative path would be resolved in the current folder, and run as root.
   const program = process.argv[1] ?? "";
   if (!program.startsWith("/")) return remaining;
@@ -77,7 +73,7 @@ export function restartWith(
     }
     Object.assign(process.env, variables);
     process.env[RESTARTED] = String(process.pid);
-    execute(process.execPath, [process.argv0, ...process.execArgv, ...options, program, ...process.argv.slice(2)]);
+    execute(process.execPath, [process.argv0, ...process.execArgv, program, ...process.argv.slice(2)]);
   } catch (error) {
     // A kernel policy forbids it, or the program was replaced on disk: dns11 serves anyway.
     if (!(error instanceof SystemFault)) throw error;

@@ -1,19 +1,13 @@
 /**
  * Restart: what a run has to be before its threads are: with those capabilities that it cannot work without and a few that it
- * uses where it has them, with a pool of threads in which others' locks can be waited for, and with one thread for V8's own
- * work. It restarts in the same process where it is not so.
+ * uses where it has them, and with a pool of threads in which others' locks can be waited for. It restarts in the same process
+ * where it is not so.
  */
 import type { RunSettings } from "../config/settings.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { CAPABILITIES } from "../container/preflight.ts";
 import { restartWith } from "../kernel/capabilities.ts";
 import { POOL_THREADS, POOL_VARIABLE } from "../kernel/in-pool.ts";
-
-/**
- * How many threads compile, and collect garbage beside the one that answers. Node's default is four, whatever the number of
- * processors. On two, they took a seventh of the time of attaching a thousand containers.
- */
-export const V8_THREADS = "--v8-pool-size=1";
 
 /** A port below this takes a capability. */
 const FIRST_UNPRIVILEGED_PORT = 1024;
@@ -30,7 +24,5 @@ export function restartIfNeeded({ metrics }: RunSettings): readonly string[] {
   const port = metrics.address === METRICS_OFF ? FIRST_UNPRIVILEGED_PORT : Number(/\d+$/.exec(metrics.address)?.[0]);
   const forPort = port > 0 && port < FIRST_UNPRIVILEGED_PORT ? ["CAP_NET_BIND_SERVICE"] : [];
   const needed = [...CAPABILITIES.map(({ name }) => name), ...OPTIONAL, ...forPort];
-  const [option = ""] = V8_THREADS.split("=");
-  const isGiven = [process.env["NODE_OPTIONS"] ?? "", ...process.execArgv].some((given) => given.includes(option));
-  return restartWith(needed, { [POOL_VARIABLE]: String(POOL_THREADS) }, isGiven ? [] : [V8_THREADS]);
+  return restartWith(needed, { [POOL_VARIABLE]: String(POOL_THREADS) });
 }

@@ -9,11 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Predecessor } from "../../../src/keeper/predecessor.ts";
-import { POOL_THREADS, POOL_VARIABLE } from "../../../src/kernel/in-pool.ts";
-import { V8_THREADS } from "../../../src/run/restart.ts";
 import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
 import { variableOf } from "../../../src/config/environment.ts";
 import type { PlainKey } from "../../../src/config/settings-table.ts";
+import { POOL_THREADS, POOL_VARIABLE } from "../../../src/kernel/in-pool.ts";
 import { PROGRAM } from "./built.ts";
 import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
@@ -148,7 +147,7 @@ export class Dns11 implements AsyncDisposable {
       env: {
         ...process.env,
         DNS11_METRICS_ADDR: "off",
-        ...(isAsByUnit && { [POOL_VARIABLE]: String(POOL_THREADS), NODE_OPTIONS: V8_THREADS }),
+        ...(isAsByUnit && { [POOL_VARIABLE]: String(POOL_THREADS) }),
         ...variables(options.settings),
         ...options.env,
         PATH: SYSTEM_PATH,
