@@ -13,6 +13,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { NamespacePolicy } from "../judge/namespace-policy.ts";
 import { hindranceOf } from "../judge/refusal.ts";
+import type { Policy } from "../model/policy.ts";
 import { shortId } from "../table/layout.ts";
 import type { Opening, PolicyTable, RefusedAddress } from "../table/policy-table.ts";
 import { type EnforcedContainer, policedBy } from "./enforced-container.ts";
@@ -124,7 +125,8 @@ export class Enforcement {
   }
 
   /**
-   * Whether the addresses of an answer are open; calls back later if that is not known yet. Nobody gets an answer with others.
+   * Whether the addresses of an answer are open; calls back later if that is not known yet. Nobody gets an answer with others,
+   * unless addresses are only audited: then nothing is closed.
    */
   open(answer: Answer, onOpen: (isOpen: boolean) => void): boolean {
     if (!enforcesAddresses(answer.policy)) return true;
@@ -136,12 +138,12 @@ export class Enforcement {
       if (opened === undefined) return true;
       opened.then(
         () => onOpen(true),
-        () => onOpen(false),
+        () => onOpen(!isHeld(answer.policy)),
       );
       return false;
     }
     if (entry?.state.kind === "pending") this.#wait(entry, () => this.#openLater(id, answer, onOpen));
-    else setImmediate(onOpen, false);
+    else setImmediate(onOpen, !isHeld(answer.policy));
     return false;
   }
 
@@ -164,7 +166,7 @@ export class Enforcement {
   #openLater(id: string, answer: Answer, onOpen: (isOpen: boolean) => void): void {
     const isEnforced = this.#entries.get(id)?.state.kind === "enforced";
     if (isEnforced && this.open(answer, onOpen)) onOpen(true);
-    else if (!isEnforced) onOpen(false);
+    else if (!isEnforced) onOpen(!isHeld(answer.policy));
   }
 
   #open(table: Table, { policy, addresses, names, ttlSeconds }: Answer): Promise<void> | undefined {
@@ -229,11 +231,20 @@ export class Enforcement {
 
   #hinder(id: string, policy: NamespacePolicy): void {
     const state = this.stateOf(id);
-    const first = policy.policies.find(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
+    const first = policy.policies.find(isHolding);
     policy.hindrance = state?.kind === "hindered" && first !== undefined ? hindranceOf(first, state.reason) : undefined;
   }
 }
 
 function enforcesAddresses({ policies }: NamespacePolicy): boolean {
   return policies.some(({ addresses }) => addresses === "enforce");
+}
+
+/** Whether connections are refused, not only recorded. */
+function isHeld({ policies }: NamespacePolicy): boolean {
+  return policies.some(isHolding);
+}
+
+function isHolding({ addresses, mode }: Policy): boolean {
+  return addresses === "enforce" && mode === "enforce";
 }

@@ -109,11 +109,15 @@ export class NamespacePolicy {
     return this.#first((each) => this.#forwardBy(each, question, isPeek));
   }
 
-  /** With which ports connections to what these names were answered with are allowed, by the policies that enforce addresses. */
+  /**
+   * With which ports connections to what these names were answered with are allowed, by the policies that enforce addresses. One
+   * that only audits closes nothing beside one that is enforced.
+   */
   portsOf(names: readonly QuestionName[]): Ports {
     if (names.some((name) => this.grantFor(name) !== undefined)) return ALL_PORTS;
-    const enforced = this.#policies.filter(({ policy }) => policy.addresses === "enforce");
-    return commonPorts(enforced.map((each) => each.portsOf(names)));
+    const all = this.#policies.filter(({ policy }) => policy.addresses === "enforce");
+    const enforced = all.filter(({ policy }) => policy.mode === "enforce");
+    return commonPorts((enforced.length > 0 ? enforced : all).map((each) => each.portsOf(names)));
   }
 
   /** The first rule that allows the name, by the policy that decides first. */

@@ -34,6 +34,9 @@ export class OpeningRounds {
 
   async #add(mirror: OpenAddresses, missing: readonly string[], lifeMs: number): Promise<void> {
     let part = this.#gathering.get(mirror);
+    // Answers can have thousands of addresses. Others wait for the same transaction.
+    if ((part?.added.size ?? 0) + missing.length > LIMITS.policyOpenAddresses)
+      throw new Error(`the container opens more than ${LIMITS.policyOpenAddresses} addresses at once`);
     if (part === undefined) this.#gathering.set(mirror, (part = { mirror, added: new Map(), waiting: [] }));
     for (const key of missing) part.added.set(key, Math.max(lifeMs, part.added.get(key) ?? 0));
     const { waiting } = part;

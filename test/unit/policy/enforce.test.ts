@@ -57,7 +57,7 @@ function containerWith(more: Partial<EnforcedContainer> = {}): EnforcedContainer
 
 class World {
   wanted: EnforcedContainer | undefined = containerWith();
-  readonly policy = judgeOf(policyOf(["x.test:443"]));
+  policy = judgeOf(policyOf(["x.test:443"]));
   readonly opened: Opening[][] = [];
   readonly states: EnforcementState[] = [];
   apply = async (): Promise<void> => undefined;
@@ -100,6 +100,35 @@ class World {
     });
   }
 }
+
+for (const [what, prepare] of [
+  ["a container that cannot be held", (world: World) => (world.wanted = containerWith({ hindrance: "privileged" }))],
+  [
+    "a kernel that refuses its rules",
+    (world: World) => (world.apply = async () => await Promise.reject(new Error("no"))),
+  ],
+  ["a kernel that opens nothing", (world: World) => (world.open = async () => await Promise.reject(new Error("no")))],
+  ["a kernel that takes too long", (world: World) => (world.apply = async () => await new Promise(() => undefined))],
+] as const) {
+  test(`${what} costs an enforced container its answer, and an audited one nothing`, async () => {
+    for (const mode of ["enforce", "audit"] as const) {
+      const world = new World({ waitMs: 10, retryMs: 60_000 });
+      world.policy = judgeOf(policyOf(["x.test:443"], [], { mode }));
+      prepare(world);
+      assert.equal(await world.answered(), mode === "audit", mode);
+      world.enforcement.close();
+    }
+  });
+}
+
+test("a policy that only audits opens nothing and closes nothing beside one that is enforced", () => {
+  const enforced = policyOf(["x.test:443"]);
+  const audited = policyOf(["y.test"], [], { mode: "audit" });
+  const alone = judgeOf(enforced).portsOf([nameOf("x.test")]);
+  assert.deepEqual(judgeOf(enforced, audited).portsOf([nameOf("x.test")]), alone);
+  assert.deepEqual(judgeOf(enforced, audited).portsOf([nameOf("y.test")]), []);
+  assert.equal(judgeOf(audited).portsOf([nameOf("y.test")]), "all");
+});
 
 test("an answer waits for its container to be known, then for its addresses", async () => {
   const world = new World();

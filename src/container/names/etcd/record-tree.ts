@@ -64,7 +64,7 @@ export class RecordTree {
   matching(labels: readonly string[]): readonly RecordNode[] {
     let nodes: RecordNode[] = [this.root];
     for (const label of labels) {
-      const next = nodes.flatMap((node) => childrenOf(node, label)).slice(0, LIMITS.etcdVisits);
+      const next = firstChildren(nodes, label);
       if (next.length === 0) return nodes.flatMap((node) => node.children?.get(WILDCARD) ?? []);
       nodes = next;
     }
@@ -94,10 +94,18 @@ export function pathTo(node: RecordNode): readonly string[] {
   return labels;
 }
 
-function childrenOf(node: RecordNode, label: string): readonly RecordNode[] {
-  const exact = node.children?.get(label);
-  if (exact !== undefined) return [exact];
-  return ANY.has(label) ? [...(node.children?.values() ?? [])] : [];
+/** Up to a limit, without a look at the others: there may be very many of them. */
+function firstChildren(nodes: readonly RecordNode[], label: string): RecordNode[] {
+  const found: RecordNode[] = [];
+  for (const { children = NONE } of nodes) {
+    const exact = children.get(label);
+    const matching = exact !== undefined ? [exact] : ANY.has(label) ? children.values() : [];
+    for (const child of matching) {
+      if (found.length === LIMITS.etcdVisits) return found;
+      found.push(child);
+    }
+  }
+  return found;
 }
 
 function newNode(label: string, parent: RecordNode | undefined): RecordNode {

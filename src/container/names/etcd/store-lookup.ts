@@ -150,8 +150,12 @@ function isSamePath(one: readonly string[], other: readonly string[]): boolean {
 
 /** Its own record, and those of the keys below it that are no names themselves. */
 function memberRecords(node: RecordNode): PlacedRecord[] {
-  const children = [...(node.children?.values() ?? [])].filter((child) => child.children === undefined);
-  return [node, ...children].flatMap((each) => placedAt(each));
+  const found = placedAt(node);
+  for (const child of node.children?.values() ?? []) {
+    if (found.length >= LIMITS.etcdVisits) break;
+    if (child.children === undefined) found.push(...placedAt(child));
+  }
+  return found;
 }
 
 /** CoreDNS does the same: all records below it; its own only where there are none. */
