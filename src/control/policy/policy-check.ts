@@ -92,7 +92,7 @@ function verdictOf(refusal: Refusal | undefined, because: string): Pick<PolicyCh
 /** A name may be allowed, and a connection to its addresses with this port not. */
 function closedPort(judge: NamespacePolicy, name: QuestionName, port: number | undefined): string | undefined {
   const policy = judge.policies.find(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
-  if (port === undefined || policy === undefined) return undefined;
+  if (port === undefined || policy === undefined || judge.grantedMs([name]) !== undefined) return undefined;
   const ports = judge.portsOf([name]);
   if (ports === "all" || ports.some((each) => each.port === port)) return undefined;
   const open = ports.map((each) => `${each.port}/${each.protocol}`).join(", ");

@@ -169,14 +169,24 @@ export class Enforcement {
     else if (!isEnforced) onOpen(!isHeld(answer.policy));
   }
 
-  #open(table: Table, { policy, addresses, names, ttlSeconds }: Answer): Promise<void> | undefined {
+  /** What an operator allows for a while is open for no longer, unless rules allow it, too. */
+  #open(table: Table, { policy, addresses, names, ttlSeconds }: Answer): Promise<unknown> | undefined {
     const ports = policy.portsOf(names);
-    const openings: Opening[] = addresses.flatMap((address) =>
+    const ruled: Opening[] = addresses.flatMap((address) =>
       ports === "all" ? [{ address }] : ports.map((port) => ({ address, ...port })),
     );
-    if (openings.length === 0) return undefined;
     const lifeMs = Math.min(KEEP_MS_MAX, Math.max(policy.keepMs, ttlSeconds * 1_000));
-    return table.open(policy.containerId, openings, lifeMs);
+    const grantedMs = ports === "all" ? undefined : policy.grantedMs(names);
+    const opened = [
+      ruled.length > 0 && table.open(policy.containerId, ruled, lifeMs),
+      grantedMs !== undefined &&
+        table.open(
+          policy.containerId,
+          addresses.map((address) => ({ address })),
+          Math.max(1, grantedMs),
+        ),
+    ].filter((each) => each instanceof Promise);
+    return opened.length === 0 ? undefined : Promise.all(opened);
   }
 
   async #install(id: string, entry: Entry, wanted: EnforcedContainer): Promise<void> {

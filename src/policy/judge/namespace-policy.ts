@@ -17,7 +17,7 @@ import type { PolicyRule } from "../model/policy-rule.ts";
 import { AnsweredAddresses } from "./answered-addresses.ts";
 import { type CompiledPolicy, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
 import { NewNames } from "./new-names.ts";
-import { ALL_PORTS, type Ports, commonPorts } from "./ports.ts";
+import { type Ports, commonPorts } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
 import { reverseAddress } from "./reverse-address.ts";
 
@@ -114,10 +114,15 @@ export class NamespacePolicy {
    * that only audits closes nothing beside one that is enforced.
    */
   portsOf(names: readonly QuestionName[]): Ports {
-    if (names.some((name) => this.grantFor(name) !== undefined)) return ALL_PORTS;
     const all = this.#policies.filter(({ policy }) => policy.addresses === "enforce");
     const enforced = all.filter(({ policy }) => policy.mode === "enforce");
     return commonPorts((enforced.length > 0 ? enforced : all).map((each) => each.portsOf(names)));
+  }
+
+  /** For how long an operator allows one of these names, with all ports; undefined without that. */
+  grantedMs(names: readonly QuestionName[]): number | undefined {
+    const ends = names.flatMap((name) => this.grantFor(name)?.untilMs ?? []);
+    return ends.length === 0 ? undefined : Math.max(...ends) - this.#observer.now();
   }
 
   /** The first rule that allows the name, by the policy that decides first. */

@@ -11,7 +11,7 @@ interface Port {
 
 export type Ports = "all" | readonly Port[];
 
-export const ALL_PORTS = "all";
+const ALL_PORTS = "all";
 
 /** A denied port closes whatever a rule without a port would open: which others are meant must be said. */
 export function portsOf(allowed: readonly PolicyRule[], denied: readonly PolicyRule[]): Ports {

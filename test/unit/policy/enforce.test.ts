@@ -14,6 +14,7 @@ import { Enforcement, type EnforcementParts, type EnforcementState } from "../..
 import { fixedRules } from "../../../src/policy/enforce/fixed-rules.ts";
 import { blockText } from "../../../src/base/model/address-block.ts";
 import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
+import { readPattern } from "../../../src/base/model/name-pattern.ts";
 import { readRule } from "../../../src/policy/model/policy-rule.ts";
 import type { Policy } from "../../../src/policy/model/policy.ts";
 import type { Opening } from "../../../src/policy/table/policy-table.ts";
@@ -59,6 +60,7 @@ class World {
   wanted: EnforcedContainer | undefined = containerWith();
   policy = judgeOf(policyOf(["x.test:443"]));
   readonly opened: Opening[][] = [];
+  readonly livesMs: number[] = [];
   readonly states: EnforcementState[] = [];
   apply = async (): Promise<void> => undefined;
   open = async (): Promise<void> => undefined;
@@ -73,8 +75,9 @@ class World {
           containers: [],
           apply: async () => await this.apply(),
           remove: async () => await Promise.resolve(void this.removed++),
-          open: (_id: string, openings: readonly Opening[]) => {
+          open: (_id: string, openings: readonly Opening[], lifeMs: number) => {
             this.opened.push([...openings]);
+            this.livesMs.push(lifeMs);
             return this.open();
           },
           refused: () => [],
@@ -120,6 +123,22 @@ for (const [what, prepare] of [
     }
   });
 }
+
+test("what an operator allows for a while is open for no longer, beside what rules open", async () => {
+  const address = Uint8Array.of(192, 0, 2, 1);
+  const grant = { pattern: readPattern("x.test"), untilMs: 900_000, text: "by root" };
+  for (const [allow, opened, livesMs] of [
+    [["x.test:443"], [[{ address, port: 443, protocol: "tcp" }], [{ address }]], [POLICY_DEFAULTS.keepMs, 900_000]],
+    [["y.test"], [[{ address }]], [900_000]],
+    [["x.test"], [[{ address }]], [POLICY_DEFAULTS.keepMs]],
+  ] as const) {
+    const world = new World();
+    world.policy = judgeOf(policyOf(allow));
+    world.policy.setGrants([grant]);
+    assert.equal(await world.answered(), true);
+    assert.deepEqual([world.opened, world.livesMs], [opened, livesMs]);
+  }
+});
 
 test("a policy that only audits opens nothing and closes nothing beside one that is enforced", () => {
   const enforced = policyOf(["x.test:443"]);
