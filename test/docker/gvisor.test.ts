@@ -41,6 +41,8 @@ before(async () => {
   original = readFileSync(path, "utf8");
 });
 after(async () => {
+  // The processes of gVisor survive their engine.
+  await guest.remove();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
