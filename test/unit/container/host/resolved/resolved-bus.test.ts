@@ -217,6 +217,16 @@ test("a message of anybody else that cannot be read ends nothing", async () => {
   assert.deepEqual([connections.size, starts], [1, 0]);
 });
 
+test("a reply that is too long ends the connection", async () => {
+  await bus.isRunning();
+  const asked = bus.domains();
+  const long = replyBytes(1, {});
+  long.writeUInt32LE(READ_BYTES_MAX, 4);
+  send(long);
+  await assert.rejects(asked, { code: "BUS", message: /cannot be read/ });
+  await waitFor("no connection", async () => (connections.size === 0 ? true : undefined));
+});
+
 test("a bus that is lost has refused nothing", async () => {
   await bus.isRunning();
   const setting = bus.setLink(LINK);
