@@ -76,12 +76,14 @@ try {
   captured["status"] = capture("dns11 status");
   captured["ps"] = capture("dns11 ps");
   captured["names"] = capture(`dns11 names --in ${BROKEN}`);
-  captured["explain"] = capture(`dns11 explain db ${BROKEN}`);
+  captured["explain"] = capture(`dns11 explain db --in ${BROKEN}`);
   captured["tail"] = capture(`dns11 tail ${BROKEN} -n 20`);
   await broken.enter("nft", [FIREWALL]);
   await untilState(env, BROKEN, "failed");
   // The first problem and the count: README has the second one.
-  captured["doctor"] = capture(`dns11 doctor ${BROKEN}`).replace(/\n\n[\s\S]*\n\n/, "\n\n...\n\n");
+  captured["doctor"] = capture(`dns11 doctor ${BROKEN}`)
+    .replace(/\nNOTE[\s\S]*?\n\n(?=PROBLEM)/, "\n...\n\n")
+    .replace(/(PROBLEM[\s\S]*?)\n\n[\s\S]*\n\n/, "$1\n\n...\n\n");
   await broken.enter("nft", ["delete", "table", "ip", "firewall"]);
   await untilState(env, BROKEN, "attached");
 
