@@ -4,18 +4,29 @@
  * that joins 9,999 others costs as much as the first one. Queries never see half an update, because both run on one
  * thread.
  */
-import { randomInt } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 
 import { sameBytes } from "../dns/name.ts";
 
-/**
- * FNV-1a, label by label, so that parsing a name yields the hash of every leading part. The basis is random in each
- * process, so that names cannot be crafted to collide.
- */
+/** The hash of no bytes. */
 export const HASH_BASIS = randomInt(0x7fffffff);
 
+/**
+ * A word for each byte, random in each process. Whoever knows them can choose names that collide, and then one lookup compares with
+ * thousands. A random basis alone is not enough: names that collide from one basis of FNV-1a also do from one in 256.
+ */
+const WORDS = Int32Array.from({ length: 256 }, () => randomBytes(4).readInt32LE());
+
+/** Hashes byte by byte, so that parsing a name yields the hash of every leading part. */
 export function hashByte(hash: number, byte: number): number {
-  return Math.imul(hash ^ byte, 0x01000193);
+  return hashNumber(hash, WORDS[byte] as number);
+}
+
+/** The same for a number that no client chooses. */
+export function hashNumber(hash: number, number: number): number {
+  const product = Math.imul(hash ^ number, 0x01000193);
+  // The low bits choose the place in a table.
+  return product ^ (product >>> 15);
 }
 
 export function hashOf(labels: Uint8Array): number {

@@ -1,7 +1,7 @@
 /**
  * CacheKey: what a reply is found by: the question, and the list of servers that it was sent to.
  */
-import { hashByte } from "../../base/model/label-table.ts";
+import { hashByte, hashNumber } from "../../base/model/label-table.ts";
 
 /** Everything but the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
 interface KeyFields {
@@ -32,8 +32,7 @@ const SMALL = 0x3fffffff;
 /** The hash of a key; `nameHash` is that of the name alone. */
 export function keyHash(nameHash: number, type: number, bits: number, scope: number): number {
   let hash = hashByte(hashByte(nameHash, type & 0xff), type >> 8);
-  hash = hashByte(hash, bits);
-  hash = hashByte(hashByte(hash, scope & 0xffff), scope >>> 16);
+  hash = hashNumber(hashNumber(hash, bits), scope);
   return hash & SMALL;
 }
 

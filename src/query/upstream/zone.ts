@@ -4,10 +4,8 @@
  */
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { FOLD, LABEL_BYTES_MAX } from "../../base/dns/name.ts";
+import { HASH_BASIS, hashByte } from "../../base/model/label-table.ts";
 
-/** The basis of the hash FNV-1a. */
-const BASIS = 0x811c9dc5;
-const PRIME = 0x01000193;
 /** Names with fewer than two labels are all in the root zone. */
 const ROOT = 0;
 
@@ -24,7 +22,7 @@ export function zoneOf(message: Uint8Array): number {
     at += length + 1;
   }
   if (before === 0) return ROOT;
-  let hash = BASIS;
-  for (let i = before; i < at; i++) hash = Math.imul(hash ^ (FOLD[message[i] ?? 0] as number), PRIME);
+  let hash = HASH_BASIS;
+  for (let i = before; i < at; i++) hash = hashByte(hash, FOLD[message[i] ?? 0] as number);
   return hash >>> 0;
 }
