@@ -10,8 +10,11 @@ import { test } from "node:test";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { stdoutOf } from "../support/program/command.ts";
 import { WITHOUT_KEEPER, startDns11 } from "../support/program/dns11.ts";
+import { Internet, LINK, connectTo } from "../support/rig/internet.ts";
 import { waitFor } from "../support/rig/wait.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
 
 const DOCKERS_TTL = 600;
 const DNS11S_TTL = 5;
@@ -62,4 +65,39 @@ test("with containers in a user namespace (userns-remap)", async () => {
   await using engine = await startWithUserNamespaces();
   assert.match(await engine.docker("info", "--format", "{{json .SecurityOptions}}"), /name=userns/);
   await isServedAndHandedBack(engine);
+});
+
+const POLICY = `version: 1
+policies:
+  agents:
+    for: [network=agents]
+    mode: enforce
+    addresses: enforce
+    allow: [a1.ok.test]
+`;
+
+test("a policy holds a container with NET_ADMIN in a user namespace, where no link of the host is within its reach", async () => {
+  await using engine = await startWithUserNamespaces();
+  await createNetwork(engine, "agents");
+  await using _internet = await Internet.connect(engine.id);
+  await using _upstream = await startUpstream(engine);
+  const agent = await runContainer(engine, { name: "agent", networks: ["agents"], args: ["--cap-add=NET_ADMIN"] });
+  const file = join(engine.folder, "dns11.yaml");
+  writeFileSync(file, POLICY);
+  await using instance = await startDns11(engine, { args: ["--config", file], env: WITHOUT_KEEPER });
+  await instance.waitFor("agent", "attached");
+  assert.deepEqual(dataOf(await dig(agent, "a1.ok.test")), ["192.0.2.1"]);
+  assert.equal(await connectTo(agent, "192.0.2.1", 443), "open");
+  assert.equal(await connectTo(agent, "192.0.2.99", 443), "refused");
+  // By the number that its namespace has for the host's, it would leave by the host's own link.
+  const shown = stdoutOf(await engine.enter("ip", ["-json", "link", "show", "dev", LINK]), "ip");
+  const [{ ifindex }] = JSON.parse(shown) as [{ readonly ifindex: number }];
+  const link = `ip link add link if${ifindex} link-netnsid 0 name way-out type macvlan`.split(" ");
+  const { State } = (await engine.api(`/containers/${agent.id}/json`)) as { readonly State: { readonly Pid: number } };
+  const inside = ["--target", String(State.Pid), "--net", "--user", "--preserve-credentials", "--", ...link];
+  const refused = await engine.exec("nsenter", inside);
+  assert.match(refused.stderr, /Operation not permitted/);
+  // The machine's root may.
+  const [command = "", ...args] = link;
+  stdoutOf(await agent.enter(command, args), "ip");
 });

@@ -19,6 +19,7 @@ export interface Attack {
 const DOCKER = "127.0.0.11";
 const NO_MAC = "00:00:00:00:00:00";
 const AT_ONCE = ["+time=2", "+tries=1"];
+// As in a container with a user namespace of its own: others with NET_ADMIN are not held at all.
 const ADMIN = ["--bounding-set=-all,+net_admin", "--no-new-privs"];
 let asked = 0;
 

@@ -90,7 +90,7 @@ export class Siege implements AsyncDisposable {
     siege.#write("");
     siege.#instance = await startDns11(engine, { args: ["--config", siege.#file] });
     siege.#neighbour = await siege.run({ name: "neighbour" });
-    siege.#agent = await siege.run({ name: "agent", args: ["--cap-add=NET_ADMIN"] });
+    siege.#agent = await siege.run({ name: "agent" });
     // One that routes what it is sent, as many do.
     await siege.#neighbour.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"]);
     return siege;

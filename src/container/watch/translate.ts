@@ -126,8 +126,14 @@ function subnetsOf({ IPAM: ipam }: NetworkJson): readonly string[] {
   return (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []);
 }
 
-/** Whoever has one of these can enter the host's namespaces or change its kernel. */
-const HOST_CAPABILITIES = new Set(["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "SYS_PTRACE", "BPF"]);
+/**
+ * Whoever has one of these, outside a user namespace, can enter the host's namespaces, read its files, change its kernel, or make
+ * links in its network: the container's namespace has a number for the host's.
+ */
+const HOST_CAPABILITIES = new Set([
+  ...["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "SYS_PTRACE", "BPF"],
+  ...["DAC_READ_SEARCH", "NET_ADMIN"],
+]);
 
 function isPrivileged({ HostConfig: host }: ContainerJson): boolean {
   const added = (host?.CapAdd ?? []).map((name) => name.toUpperCase().replace(/^CAP_/, ""));

@@ -10,7 +10,8 @@ import { Netns, type NetworkContext } from "./netns.ts";
 
 const BLOCKS = ["192.0.2.0/24", "198.51.100.0/24", "2001:db8::/32"];
 const PORTS = [443, 22, 5432, 853];
-const LINK = "net0";
+// At both ends.
+export const LINK = "net0";
 const [HERE, THERE] = ["203.0.113.1", "203.0.113.2"];
 const [HERE6, THERE6] = ["fd99::1", "fd99::2"];
 const READ_EVERY_MS = 20;
