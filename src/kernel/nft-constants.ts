@@ -21,6 +21,7 @@ export const NFT_TABLE_F_OWNER = 2;
 export const NFT_TABLE_F_PERSIST = 4;
 export const NFTA_TABLE_NAME = 1;
 export const NFTA_TABLE_FLAGS = 2;
+export const NFTA_TABLE_HANDLE = 4;
 export const NFTA_TABLE_USERDATA = 6;
 export const NFTA_TABLE_OWNER = 7;
 /** nft(8) shows this type of user data: type, length, then a text with a terminating zero. */

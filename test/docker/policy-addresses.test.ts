@@ -110,23 +110,25 @@ test("a container that starts is closed before its first instruction, and open f
   await started.remove();
 });
 
-test("what cannot be enforced resolves nothing, and says so", async () => {
-  const privileged = await runContainer(engine, {
-    name: "mighty",
-    networks: ["agents"],
-    args: ["--cap-add=SYS_ADMIN"],
+for (const capability of ["SYS_ADMIN", "NET_ADMIN", "CAP_DAC_READ_SEARCH"]) {
+  test(`a container with ${capability} cannot be held: it resolves nothing, and that is said`, async () => {
+    const mighty = await runContainer(engine, {
+      name: `with-${capability}`,
+      networks: ["agents"],
+      args: [`--cap-add=${capability}`],
+    });
+    await waitFor("the refusal", async () =>
+      /not enforceable/.test((await dig(mighty, "a1.ok.test")).raw) ? true : undefined,
+    );
+    const reply = await dig(mighty, "a1.ok.test");
+    assert.equal(reply.status, "NXDOMAIN");
+    assert.match(reply.raw, /EDE: 15 \(Blocked\).*not enforceable: it may do what root/);
+    assert.equal((await dig(mighty, "db")).status, "NXDOMAIN");
+    await instance.logs(new RegExp(`with-${capability}.*a policy is not enforceable`));
+    assert.equal(await connectTo(mighty, "192.0.2.1", 443), "refused");
+    await mighty.remove();
   });
-  await waitFor("the refusal", async () =>
-    /not enforceable/.test((await dig(privileged, "a1.ok.test")).raw) ? true : undefined,
-  );
-  const reply = await dig(privileged, "a1.ok.test");
-  assert.equal(reply.status, "NXDOMAIN");
-  assert.match(reply.raw, /EDE: 15 \(Blocked\).*not enforceable: it may do what root/);
-  assert.equal((await dig(privileged, "db")).status, "NXDOMAIN");
-  await instance.logs(/a policy is not enforceable/);
-  assert.equal(await connectTo(privileged, "192.0.2.1", 443), "refused");
-  await privileged.remove();
-});
+}
 
 test("the list says what is held, when it is closed, and what was refused", async () => {
   assert.equal(await connectTo(agent, "192.0.2.94", 5432), "refused");
@@ -250,10 +252,49 @@ test("cleanup removes what holds containers only if it is told so, and says what
   );
 });
 
+test("where tables cannot be one process's own, as before Linux 6.9, a flush of nftables closes what it has opened", async () => {
+  const { stateDir } = instance;
+  instance.kill("SIGKILL");
+  await instance.ended();
+  await dns11(["cleanup", "--policies", "--state-dir", stateDir, "-H", engine.host]);
+  // The kernel makes none its own that are there already.
+  for (const family of ["inet", "netdev"]) await engine.enter("nft", ["add", "table", family, "dns11-policy"]);
+  instance = await startDns11(engine, { args: ["--config", file] });
+  await waitFor("the policy", async () =>
+    (await connectTo(agent, "192.0.2.91", 443)) === "refused" ? true : undefined,
+  );
+  assert.deepEqual(dataOf(await dig(agent, "a1.ok.test")), ["192.0.2.1"]);
+  for (const family of ["inet", "netdev"])
+    assert.equal((await engine.enter("nft", ["delete", "table", family, "dns11-policy"])).code, 0);
+  await instance.logs(/another program has removed the tables of policies, and they are made again/);
+  await waitFor("the policy again", async () =>
+    (await connectTo(agent, "192.0.2.90", 443)) === "refused" ? true : undefined,
+  );
+  assert.equal(await connectTo(agent, "192.0.2.1", 443), "open");
+  assert.deepEqual(dataOf(await dig(agent, "a2.ok.test")), ["192.0.2.2"]);
+  assert.equal(await connectTo(agent, "192.0.2.2", 443), "open");
+});
+
 test("without the policy everything is open again", async () => {
   writeFileSync(file, "version: 1\n");
   await instance.reload();
   await waitFor("an open address", async () =>
     (await connectTo(agent, "192.0.2.95", 443)) === "open" ? true : undefined,
+  );
+});
+
+test("a process that replaces this one, without the policy, removes what it held", async () => {
+  writeFileSync(file, POLICIES);
+  await instance.reload();
+  await waitFor("the policy", async () =>
+    (await connectTo(agent, "192.0.2.89", 443)) === "refused" ? true : undefined,
+  );
+  writeFileSync(file, "version: 1\n");
+  instance = await replaceDns11(engine, instance, { args: ["--config", file] });
+  await waitFor("an open address", async () =>
+    (await connectTo(agent, "192.0.2.89", 443)) === "open" ? true : undefined,
+  );
+  await waitFor("the tables to go", async () =>
+    (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11-policy") ? undefined : true,
   );
 });

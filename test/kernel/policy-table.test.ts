@@ -449,3 +449,45 @@ test("the next process adopts the tables with what is open", async () => {
   await table.delete();
   assert.equal(await network.nft("list", "tables"), "");
 });
+
+test("tables that the kernel cannot keep for one process are made again when others flush them, with what was open", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  // As before Linux 6.9: these are nobody's own.
+  for (const family of ["inet", "netdev"]) await network.nft("add", "table", family, "dns11-policy");
+  let losses = 0;
+  using table = await network.table({ onLost: () => losses++ });
+  assert.equal(table.isOwned, false);
+  const opening = [{ address: bytes(OUTSIDE.allowed), port: 443 }];
+  const closing = { name: "agents", bridge: "br0", blocks: [block("10.77.0.0", 24)] };
+  const apply = async (): Promise<void> => {
+    for (const member of [policed, other]) await table.apply(network.policed(member), [network.linkOf(member)]);
+  };
+  await table.setNetworks([closing]);
+  await apply();
+  await table.open(policed.id, opening, KEEP_MS);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.other) }], 1);
+  const flushes = [
+    ["flush", "ruleset"],
+    ["delete", "table", "netdev", "dns11-policy"],
+    ["flush", "ruleset"],
+  ] as const;
+  for (const [index, command] of flushes.entries()) {
+    await network.nft("add", "table", "ip", `others${index}`);
+    await network.nft(...command);
+    await waitFor("the loss", () => (losses === index + 1 ? true : undefined));
+    // Their network is closed before they are applied again.
+    if (command[0] === "flush") assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "refused");
+    await apply();
+    assert.equal(table.open(policed.id, opening, KEEP_MS), undefined);
+    assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+    for (const address of [OUTSIDE.other, OUTSIDE.other6])
+      assert.equal(await network.connect(policed, address, 443), "refused", address);
+  }
+  // Lost and not applied again: there is nothing to remove.
+  await network.nft("flush", "ruleset");
+  await table.setNetworks([]);
+  await table.remove(other.id);
+  assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
+  assert.equal(losses, flushes.length + 1);
+});

@@ -33,8 +33,8 @@ interface Answer {
 type Table = Pick<PolicyTable, "apply" | "remove" | "open" | "refused" | "openCount" | "containers" | "removeLinksBut">;
 
 export interface EnforcementParts {
-  /** Opens the tables in the kernel, when the first policy needs them. */
-  readonly openTable: () => Promise<Table>;
+  /** Opens the tables in the kernel, when the first policy needs them. `onLost`: they are there again, and empty. */
+  readonly openTable: (onLost: () => void) => Promise<Table>;
   /** A container as it is now; undefined if no policy of it enforces addresses. */
   readonly containerOf: (id: string) => EnforcedContainer | undefined;
   readonly policyOf: (id: string) => NamespacePolicy | undefined;
@@ -212,8 +212,16 @@ export class Enforcement {
     }
   }
 
+  /** Answers wait until the kernel has all of it again. */
+  #applyAgain(): void {
+    for (const [id, entry] of this.#isClosed ? [] : this.#entries) {
+      if (entry.state.kind !== "hindered") this.#become(id, entry, { kind: "pending" });
+      void this.#install(id, entry, entry.wanted);
+    }
+  }
+
   async #openedTable(): Promise<Table> {
-    this.#table ??= this.#parts.openTable();
+    this.#table ??= this.#parts.openTable(() => this.#applyAgain());
     try {
       return (this.#opened = await this.#table);
     } catch (error) {

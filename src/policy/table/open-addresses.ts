@@ -5,7 +5,7 @@
 import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import type { SetElement } from "../../kernel/nft-table.ts";
-import { setOfKey, TABLES } from "./layout.ts";
+import { type AddressLength, addressSet, portSet, setOfKey, TABLES } from "./layout.ts";
 
 export class OpenAddresses {
   readonly #id: string;
@@ -29,6 +29,18 @@ export class OpenAddresses {
   /** What the kernel had before. */
   adopt(key: string, endMs: number): void {
     this.#ends.set(key, endMs);
+  }
+
+  /** The commands that open all of it again for the time that is left, in sets that have lost it. */
+  again(lengths: readonly AddressLength[], nowMs: number): NftCommand[] {
+    const sets = new Set(lengths.flatMap((length) => [addressSet(this.#id, length), portSet(this.#id, length)]));
+    for (const [key, end] of this.#ends)
+      if (end <= nowMs || !sets.has(setOfKey(this.#id, Buffer.from(key, "latin1")))) this.#ends.delete(key);
+    const elements = [...this.#ends].map(([key, end]) => ({
+      key: Buffer.from(key, "latin1"),
+      timeoutMs: Math.ceil(end - nowMs),
+    }));
+    return this.#change("add", elements);
   }
 
   /** The keys that make room for these, the first ones. */

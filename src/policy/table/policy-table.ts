@@ -8,8 +8,10 @@
  *                                      judge-X, refuse-X         fixed rules, open addresses; recorded and refused
  *
  * The tables outlive the process, and the next one adopts them: where the kernel can (6.9), they belong to the process's
- * socket, so that nobody flushes them, and persist; before that they are plain tables. Open addresses end by themselves.
+ * socket, so that nobody flushes them, and persist; before that they are plain tables, and are made again when somebody has
+ * flushed them. Open addresses end by themselves.
  */
+import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { portKey, readPortKey } from "../../kernel/nft-port-key.ts";
@@ -19,6 +21,7 @@ import type { ClosedNetwork } from "../model/closed-network.ts";
 import { baseCommands, networkCommands } from "./base-rules.ts";
 import { type PolicedContainer, containerCommands, lengthsOf, removalCommands } from "./container-rules.ts";
 import type { SetElement } from "../../kernel/nft-table.ts";
+import { NftWatch } from "../../kernel/nft-watch.ts";
 import {
   ADDRESS_LENGTHS,
   type AddressLength,
@@ -48,6 +51,11 @@ export interface PolicyTableParts {
   readonly resolvers: readonly Uint8Array[];
   /** Networks that are closed in the same step, in place of those that were. */
   readonly networks?: readonly ClosedNetwork[];
+  /**
+   * Others have removed the tables: they are there again, or `error` says why not, and each container has to be applied again.
+   * Without it, nobody watches.
+   */
+  readonly onLost?: (error?: unknown) => void;
 }
 
 /** An address to open; with every port where none is named. */
@@ -71,7 +79,12 @@ interface Installed {
   /** Its own addresses, as keys, and whether it reaches the machine. */
   sources: ReadonlyMap<string, boolean>;
   links: ReadonlySet<number>;
+  /** Others have removed the tables, and the kernel has none of it. */
+  isLost?: boolean;
 }
+
+/** How often the tables are looked for, at most, while others change theirs. */
+const LOOK_EVERY_MS = 10;
 
 /** Errors of a kernel that does not know tables which persist, or has one that does not. */
 const CANNOT_OWN = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
@@ -88,29 +101,37 @@ export class PolicyTable implements Disposable {
   readonly #installed = new Map<string, Installed>();
   /** Whether nobody else changes the tables while this process runs. */
   readonly isOwned: boolean;
+  readonly #parts: PolicyTableParts;
+  /** Reports changes of others, where they may remove the tables. */
+  readonly #watch: NftWatch | undefined;
+  #networks: readonly ClosedNetwork[];
+  /** Of the tables that hold what is installed. */
+  #identity: string | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  private constructor(socket: NftSocket, readingSocket: NftSocket, isOwned: boolean) {
+  private constructor(parts: PolicyTableParts, socket: NftSocket, readingSocket: NftSocket, isOwned: boolean) {
+    this.#parts = parts;
     this.#nft = socket;
     this.#readingNft = readingSocket;
     this.isOwned = isOwned;
+    this.#networks = parts.networks ?? [];
     this.#reader = new TableReader(readingSocket);
     this.#rounds = new OpeningRounds(async (commands) => await this.#nft.transact(commands));
+    this.#watch = isOwned || parts.onLost === undefined ? undefined : this.#watchOthers();
+    this.#identity = this.#reader.identity();
     this.#adopt();
   }
 
   /** Creates the tables, or adopts those that are there with all that they hold. */
-  static async open({ memory, within, inherited, resolvers, networks }: PolicyTableParts): Promise<PolicyTable> {
+  static async open(parts: PolicyTableParts): Promise<PolicyTable> {
+    const { memory, within, inherited, resolvers, networks } = parts;
     const closing = networks === undefined ? [] : networkCommands(networks);
     const socket = within(() => new NftSocket(memory, inherited));
     let readingSocket: NftSocket | undefined;
     try {
       readingSocket = within(() => new NftSocket(memory));
-      return new PolicyTable(
-        socket,
-        readingSocket,
-        await isCreatedOwned(socket, (flags) => [...baseCommands(flags, resolvers), ...closing]),
-      );
+      const isOwned = await isCreatedOwned(socket, (flags) => [...baseCommands(flags, resolvers), ...closing]);
+      return new PolicyTable(parts, socket, readingSocket, isOwned);
     } catch (error) {
       socket.close();
       readingSocket?.close();
@@ -154,12 +175,19 @@ export class PolicyTable implements Disposable {
 
   /** Networks whose containers are refused everything until they are known. */
   async setNetworks(networks: readonly ClosedNetwork[]): Promise<void> {
-    await this.#nft.transact(networkCommands(networks));
+    this.#networks = networks;
+    await this.#inTurn(async () => {
+      await this.#restore();
+      await this.#nft.transact(networkCommands(networks));
+    });
   }
 
   /** Polices a container, or does it anew: what is open stays open, and nothing passes in between. */
   async apply(container: PolicedContainer, links: readonly PolicedLink[]): Promise<void> {
-    await this.#inTurn(async () => await this.#apply(container, links));
+    await this.#inTurn(async () => {
+      await this.#restore();
+      await this.#apply(container, links);
+    });
   }
 
   /** The container is gone, or has no policy any more. */
@@ -171,23 +199,28 @@ export class PolicyTable implements Disposable {
     const id = shortId(known.id);
     const before = this.#installed.get(id);
     const container = known.isComplete ? known : withAddressesOf(before, known);
-    const lengths = [...new Set([...(before?.lengths ?? []), ...lengthsOf(container)])];
+    const inKernel = before?.isLost === true ? undefined : before;
+    const lengths = [...new Set([...(inKernel?.lengths ?? []), ...lengthsOf(container)])];
     const sources = new Map(container.addresses.map((address) => [keyOf(address), container.reachesHost]));
     const others = [...this.#installed].filter(([other]) => other !== id);
-    const taken = others.flatMap(([, { sources: theirs }]) => [...theirs].filter(([key]) => sources.has(key)));
+    const taken = others.flatMap(([, { sources: theirs, isLost }]) =>
+      isLost === true ? [] : [...theirs].filter(([key]) => sources.has(key)),
+    );
     // What stays is not touched. Older kernels may miss an element for a moment that is removed and added in one transaction, or refuse
     // one that is there.
-    const ended = [...(before?.sources ?? [])].filter(([key, reachesHost]) => sources.get(key) !== reachesHost);
-    const begun = [...sources].filter(([key, reachesHost]) => before?.sources.get(key) !== reachesHost);
+    const ended = [...(inKernel?.sources ?? [])].filter(([key, reachesHost]) => sources.get(key) !== reachesHost);
+    const begun = [...sources].filter(([key, reachesHost]) => inKernel?.sources.get(key) !== reachesHost);
+    const open = before?.open ?? new OpenAddresses(id);
     await this.#nft.transact([
       ...containerCommands(container),
+      ...(before?.isLost === true ? open.again(lengths, performance.now()) : []),
       ...this.#whoCommands("remove", id, [...taken, ...ended]),
       ...this.#whoCommands("add", id, begun),
       ...links.flatMap(linkCommands),
     ]);
     for (const [, other] of others) other.sources = new Map([...other.sources].filter(([key]) => !sources.has(key)));
     const indexes = new Set([...links.map(({ index }) => index), ...(known.isComplete ? [] : (before?.links ?? []))]);
-    this.#installed.set(id, { open: before?.open ?? new OpenAddresses(id), lengths, sources, links: indexes });
+    this.#installed.set(id, { open, lengths, sources, links: indexes });
     await this.#removeLinks([...(before?.links ?? [])].filter((index) => !indexes.has(index)));
   }
 
@@ -196,6 +229,7 @@ export class PolicyTable implements Disposable {
     const found = this.#installed.get(id);
     if (found === undefined) return;
     this.#installed.delete(id);
+    if (found.isLost === true) return;
     await this.#nft.transact([
       ...this.#whoCommands("remove", id, [...found.sources]),
       ...removalCommands(id, found.lengths),
@@ -240,8 +274,26 @@ export class PolicyTable implements Disposable {
 
   /** Leaves the tables as they are. */
   [Symbol.dispose](): void {
+    this.#watch?.close();
     this.#nft.close();
     this.#readingNft.close();
+  }
+
+  #watchOthers(): NftWatch {
+    const { within, onLost } = this.#parts;
+    const look = new CoalescedCall(async () => await this.#inTurn(async () => await this.#restore()), LOOK_EVERY_MS);
+    return within(
+      () => new NftWatch(new Set([this.#nft.port]), () => void look.get().catch((error: unknown) => onLost?.(error))),
+    );
+  }
+
+  /** If others have removed the tables, they are made again, with the networks closed. What they held, `onLost` has applied again. */
+  async #restore(): Promise<void> {
+    if (this.#watch === undefined || this.#reader.identity() === this.#identity) return;
+    await this.#nft.transact([...baseCommands(0, this.#parts.resolvers), ...networkCommands(this.#networks)]);
+    this.#identity = this.#reader.identity();
+    for (const each of this.#installed.values()) each.isLost = true;
+    this.#parts.onLost?.();
   }
 
   /** Each change begins with what the one before it left. */

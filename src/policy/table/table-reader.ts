@@ -22,6 +22,21 @@ export class TableReader {
     this.#nft = socket;
   }
 
+  /** What identifies both tables: whoever removes one and makes it again has another. Undefined if one is missing. */
+  identity(): string | undefined {
+    const handles = Object.values(TABLES).map((table) => this.#handle(table.family));
+    return handles.includes(undefined) ? undefined : handles.join(" ");
+  }
+
+  #handle(family: number): string | undefined {
+    let handle: string | undefined;
+    const select = (w: NetlinkWriter): void => w.text(nft.NFTA_TABLE_NAME, TABLE_NAME);
+    this.#nft.find({ command: nft.NFT_MSG_GETTABLE, family, isOne: true, select }, (_family, bytes) => {
+      handle = attributesIn(bytes).get(nft.NFTA_TABLE_HANDLE)?.toString("hex");
+    });
+    return handle;
+  }
+
   /** The names of its sets. */
   sets(): string[] {
     return this.#names("inet", nft.NFT_MSG_GETSET, nft.NFTA_SET_TABLE, nft.NFTA_SET_NAME);

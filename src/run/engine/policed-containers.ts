@@ -14,6 +14,7 @@ import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import type { Directory } from "../../container/registry/directory.ts";
+import { userNamespaceOf } from "../../kernel/user-namespace.ts";
 import { networkFact } from "../../container/watch/translate.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
@@ -31,7 +32,7 @@ import type { EngineAccess } from "./engine-link.ts";
 
 interface PolicedContainersParts {
   readonly platform: Pick<Platform, "runner" | "memory">;
-  readonly host: () => Pick<EngineHost, "network">;
+  readonly host: () => Pick<EngineHost, "network" | "pid" | "sharesPids">;
   readonly links: ContainerLinks;
   readonly book: PolicyBook;
   readonly gate: AnswerGate;
@@ -61,13 +62,18 @@ export class PolicedContainers {
   #isClosed = false;
   /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
   #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
-  #closing: Promise<void> = Promise.resolve();
+  #isClosing = false;
+  #hasToClose = false;
+  #onLost: () => void = () => undefined;
 
   constructor(parts: PolicedContainersParts) {
     this.#parts = parts;
     const { book, gate, links } = parts;
     this.enforcement = new Enforcement({
-      openTable: async () => await this.#openedTable(),
+      openTable: async (onLost) => {
+        this.#onLost = onLost;
+        return await this.#openedTable();
+      },
       containerOf: (id) => this.#containerOf(id),
       policyOf: (id) => book.policyOf(id),
       onState: (id, state) => this.#onState(id, state),
@@ -95,12 +101,29 @@ export class PolicedContainers {
     this.#refresh();
     if (!this.isOn) {
       await this.#keepForBoot([]);
-      const { memory } = this.#parts.platform;
-      if (await PolicyTable.removeLeft({ memory, within: this.#within }))
-        this.#parts.onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
+      await this.#removeTables();
       return;
     }
     await this.#removeLeftovers();
+  }
+
+  /** The process that this one replaces may still have them, or make them again. */
+  async #removeTables(): Promise<void> {
+    const { platform, onEvent } = this.#parts;
+    const deadlineMs = performance.now() + OWNED_MS_MAX;
+    let pollMs = OWNED_POLL_MS;
+    for (; !this.isOn && !this.#isClosed; await sleep(pollMs, undefined, { ref: false })) {
+      try {
+        if (!(await PolicyTable.removeLeft({ memory: platform.memory, within: this.#within }))) return;
+        onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
+        pollMs = LEFTOVERS_POLL_MS;
+      } catch (error) {
+        if (codeOf(error) === "EPERM" && performance.now() < deadlineMs) continue;
+        const text = "cannot remove the tables of policies: what they refuse stays refused";
+        onEvent({ reason: reasonOf(error) }, text, "warn");
+        return;
+      }
+    }
   }
 
   /** Nothing is concluded before every running container has been inspected: one of them may share the namespace of another. */
@@ -150,14 +173,29 @@ export class PolicedContainers {
   async #openTable(): Promise<PolicyTable> {
     const { memory } = this.#parts.platform;
     const deadlineMs = performance.now() + OWNED_MS_MAX;
+    const resolvers = LISTENER_ADDRESS_BYTES;
     for (;;) {
       try {
-        return await PolicyTable.open({ memory, within: this.#within, resolvers: LISTENER_ADDRESS_BYTES });
+        return await PolicyTable.open({
+          memory,
+          within: this.#within,
+          resolvers,
+          onLost: (error) => this.#lost(error),
+        });
       } catch (error) {
         if (codeOf(error) !== "POLICY_OWNED" || performance.now() > deadlineMs || this.#isClosed) throw error;
       }
       await sleep(OWNED_POLL_MS);
     }
+  }
+
+  /** Packets have passed in between, so it is said. */
+  #lost(error: unknown): void {
+    if (this.#isClosed) return;
+    const reason = error === undefined ? {} : { reason: reasonOf(error) };
+    const outcome = error === undefined ? "and they are made again" : "and cannot be made again";
+    this.#parts.onEvent(reason, `another program has removed the tables of policies, ${outcome}`, "warn");
+    this.#onLost();
   }
 
   #refresh(): void {
@@ -171,25 +209,35 @@ export class PolicedContainers {
     this.#closeNetworks();
   }
 
-  /** Networks that an enforced policy is for are closed until each container on them is known. */
+  /** Networks that an enforced policy is for are closed until each container on them is known. Requests meanwhile share the next round. */
   #closeNetworks(): void {
-    const before = this.#closing;
-    this.#closing = (async () => {
-      await before;
+    this.#hasToClose = true;
+    if (!this.#isClosing) void this.#closeUntilDone();
+  }
+
+  async #closeUntilDone(): Promise<void> {
+    this.#isClosing = true;
+    while (this.#hasToClose) {
+      this.#hasToClose = false;
       try {
-        const names = new Set(this.#networkNames());
-        const listed = names.size === 0 ? [] : await this.#parts.listNetworks();
-        const networks = listed.filter(({ name }) => names.has(name)).map(closedNetwork);
-        const text = JSON.stringify(networks.map(({ bridge, blocks }) => [bridge, blocks.map(blockText)]));
-        if (text !== this.#closed.text) {
-          await (await this.#openedTable()).setNetworks(networks);
-          await this.#keepForBoot(networks);
-        }
-        this.#closed = { names, text };
+        await this.#closeListed();
       } catch (error) {
         this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
       }
-    })();
+    }
+    this.#isClosing = false;
+  }
+
+  async #closeListed(): Promise<void> {
+    const names = new Set(this.#networkNames());
+    const listed = names.size === 0 ? [] : await this.#parts.listNetworks();
+    const networks = listed.filter(({ name }) => names.has(name)).map(closedNetwork);
+    const text = JSON.stringify(networks.map(({ bridge, blocks }) => [bridge, blocks.map(blockText)]));
+    if (text !== this.#closed.text) {
+      await (await this.#openedTable()).setNetworks(networks);
+      await this.#keepForBoot(networks);
+    }
+    this.#closed = { names, text };
   }
 
   async #keepForBoot(networks: readonly ClosedNetwork[]): Promise<void> {
@@ -214,8 +262,8 @@ export class PolicedContainers {
     const usable = links.map(enforcedLink);
     const isLinked = fact.endpoints.every(({ networkId }) => links.some((link) => link.networkId === networkId));
     const hindrance =
-      fact.isPrivileged === true
-        ? "it may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN)"
+      fact.isPrivileged === true && !isInUserNamespace(fact, this.#parts.host())
+        ? "it may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN or NET_ADMIN)"
         : (missing.find(({ reason }) => reason !== "no-network" && reason !== "not-found")?.text ??
           (usable.includes(undefined) ? "Docker does not say which addresses one of its links has" : undefined));
     return {
@@ -270,6 +318,12 @@ function asksFromContainer(fact: ContainerFact | undefined): boolean {
   if (nameservers?.kind === "captured" || (nameservers?.kind === "host" && nameservers.isByListener === true))
     return true;
   return nameservers?.kind === "listed" && nameservers.servers.every(({ from }) => from === "container");
+}
+
+/** Whether its capabilities count only in a user namespace of its own. False if that is not known. */
+function isInUserNamespace({ pid }: ContainerFact, host: Pick<EngineHost, "pid" | "sharesPids">): boolean {
+  const own = host.sharesPids ? userNamespaceOf(pid) : undefined;
+  return own !== undefined && own !== userNamespaceOf(host.pid);
 }
 
 function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): EnforcedLink | undefined {

@@ -64,14 +64,16 @@ class World {
   readonly states: EnforcementState[] = [];
   apply = async (): Promise<void> => undefined;
   open = async (): Promise<void> => undefined;
+  lose = (): void => undefined;
   removed = 0;
   keptLinks: number[] | undefined;
   readonly enforcement: Enforcement;
 
   constructor(parts: Partial<EnforcementParts> = {}) {
     this.enforcement = new Enforcement({
-      openTable: async () =>
-        await Promise.resolve({
+      openTable: async (onLost) => {
+        this.lose = onLost;
+        return await Promise.resolve({
           containers: [],
           apply: async () => await this.apply(),
           remove: async () => await Promise.resolve(void this.removed++),
@@ -83,7 +85,8 @@ class World {
           refused: () => [],
           openCount: () => 0,
           removeLinksBut: async (kept) => await Promise.resolve(void (this.keptLinks = [...kept])),
-        }),
+        });
+      },
       containerOf: () => this.wanted,
       policyOf: () => this.policy,
       onState: (_id, state) => void this.states.push(state),
@@ -162,6 +165,24 @@ test("an answer waits for its container to be known, then for its addresses", as
   finish();
   assert.equal(await given, true);
   assert.deepEqual(world.opened, [[{ address: Uint8Array.of(192, 0, 2, 1), port: 443, protocol: "tcp" }]]);
+});
+
+test("after others have removed the tables, an answer waits until its container is applied again", async () => {
+  const world = new World();
+  assert.equal(await world.answered(), true);
+  const applying: (() => void)[] = [];
+  world.apply = async () => await new Promise((resolve) => void applying.push(resolve));
+  world.lose();
+  let isAnswered = false;
+  const answered = world.answered().then((isOpen) => (isAnswered = isOpen));
+  assert.equal(world.enforcement.stateOf(ID)?.kind, "pending");
+  const apply = await waitFor("the container to be applied", () => applying[0]);
+  assert.equal(isAnswered, false);
+  assert.equal(world.opened.length, 1);
+  apply();
+  assert.equal(await answered, true);
+  assert.equal(world.opened.length, 2);
+  world.enforcement.close();
 });
 
 test("a kernel that refuses to open an address fails the answer", async () => {
