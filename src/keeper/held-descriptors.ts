@@ -12,32 +12,43 @@ import type { HeldNamespace } from "../base/model/held-namespace.ts";
 
 const FAMILY_NUMBER = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6, bridge: NFPROTO_BRIDGE } as const;
 
-/** Removes our tables after the serving process is gone, one transaction each. Returns whether there were any. */
-export async function removeTables({ netlink, tables }: HeldNamespace, memory: NetlinkMemory): Promise<boolean> {
-  let removed = 0;
+/**
+ * Removes our tables after the serving process is gone, one transaction each. Returns whether there were any, and the netlink
+ * socket unless a failure has closed it.
+ */
+export async function removeTables(
+  { netlink, tables }: HeldNamespace,
+  memory: NetlinkMemory,
+): Promise<{ readonly hasRemoved: boolean; readonly netlink: number | undefined }> {
+  let nft: NftSocket;
   try {
-    const nft = new NftSocket(memory, netlink);
-    for (const { family, name } of tables) {
-      try {
-        await nft.transact([deleteTable(FAMILY_NUMBER[family], name)]);
-        removed++;
-      } catch {
-        // The serving process had removed it already, or was about to.
-      }
-    }
+    nft = new NftSocket(memory, netlink);
   } catch {
     // It is no netlink socket, so it owns no table either.
+    return { hasRemoved: false, netlink: undefined };
   }
-  return removed > 0;
+  let hasRemoved = false;
+  for (const { family, name } of tables) {
+    try {
+      await nft.transact([deleteTable(FAMILY_NUMBER[family], name)]);
+      hasRemoved = true;
+    } catch {
+      // The serving process had removed it already, or was about to.
+    }
+  }
+  return { hasRemoved, netlink };
 }
 
-export function closeDescriptors(namespace: HeldNamespace): void {
-  closeAllButNetlink(namespace);
-  void closeInPool(namespace.netlink);
+/** Those of a namespace that are open. */
+type OpenDescriptors = Pick<HeldNamespace, "pairs" | "programs" | "gate"> & { readonly netlink: number | undefined };
+
+export function closeDescriptors(open: OpenDescriptors): void {
+  closeAllButNetlink(open);
+  if (open.netlink !== undefined) void closeInPool(open.netlink);
 }
 
 /** Nobody waits for a program, for which the kernel takes its time, or for a lock. */
-function closeAllButNetlink({ pairs, programs, gate }: HeldNamespace): void {
+function closeAllButNetlink({ pairs, programs, gate }: OpenDescriptors): void {
   for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
   for (const fd of [...programs, gate]) if (fd !== undefined) void closeInPool(fd);
 }
@@ -55,8 +66,8 @@ export class DeferredClose {
   }
 
   /** All of them later. */
-  addAll(namespace: HeldNamespace, atMs: number): void {
-    this.#pending.push({ close: () => closeDescriptors(namespace), atMs });
+  addAll(open: OpenDescriptors, atMs: number): void {
+    this.#pending.push({ close: () => closeDescriptors(open), atMs });
   }
 
   /** The same for a process with an event loop. */

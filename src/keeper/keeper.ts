@@ -343,7 +343,7 @@ export class Keeper {
 
   async #removeAll(reason: string, all: readonly HeldNamespace[]): Promise<void> {
     const startMs = performance.now();
-    const handBack = new HandBack(this.#parts.memory);
+    const handBack = new HandBack(this.#parts.memory, this.#deferredClose);
     const done = handBack.run(all);
     // Where locks are held that takes as long as somebody likes.
     await Promise.race([done, sleep(KEEPER_LIMITS.handBackMs, undefined, { ref: false })]);
