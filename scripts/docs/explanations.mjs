@@ -210,6 +210,10 @@ const LOG_MEANINGS = [
     "After a failed reload, the previous metrics address cannot be used any more. Choose another one and reload.",
   ],
   [
+    /cannot reopen the control socket/,
+    "A takeover failed, and another process may have taken the metrics address meanwhile. Containers are served. End that process: dns11 tries again, in the end once a minute. Or choose another address and reload.",
+  ],
+  [
     /metrics/,
     "The default metrics address is in use, by another dns11 or program. Choose one with --metrics-addr, or off.",
   ],

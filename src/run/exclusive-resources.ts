@@ -28,17 +28,33 @@ export class ExclusiveResources {
     return this.#instance?.controlPath;
   }
 
-  /** Throws a Fault if another process holds them; nothing is taken then. */
+  /** Throws a Fault if another process holds the lock, or one of them cannot be opened; nothing is taken then. */
   async acquire(): Promise<void> {
-    const { takeInstance, openControl, openMetrics, startRecorder } = this.#parts;
-    this.#instance = takeInstance();
+    this.takeLock();
     try {
-      startRecorder();
-      await openMetrics();
-      this.#control = await openControl(this.#instance.controlPath);
+      await this.open();
     } catch (error) {
       this.release();
       throw error;
+    }
+  }
+
+  /** Throws a Fault if another process holds the lock. */
+  takeLock(): void {
+    this.#instance = this.#parts.takeInstance();
+    this.#parts.startRecorder();
+  }
+
+  /** Opens what is not open, as long as the lock is held. Throws if it cannot; the lock is kept. */
+  async open(): Promise<void> {
+    const instance = this.#instance;
+    if (instance === undefined) return;
+    try {
+      this.#control ??= await this.#parts.openControl(instance.controlPath);
+      await this.#parts.openMetrics();
+    } finally {
+      // The run may have ended meanwhile.
+      if (this.#instance !== instance) this.release();
     }
   }
 

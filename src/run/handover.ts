@@ -5,9 +5,11 @@
  *      ^                                |
  *      +----------(cancelled)-----------+
  *
- * The process that holds the instance lock serves. So the lock decides in cases of doubt.
+ * The process that holds the instance lock serves. So the lock alone decides in cases of doubt.
  */
-import { reasonOf } from "../base/lib/fault.ts";
+import { Fault, reasonOf } from "../base/lib/fault.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Retry } from "../container/kind/retry.ts";
 import type { Log } from "../base/log/log.ts";
 import type { ContainerSide } from "./container-side.ts";
 import type { ExclusiveResources } from "./exclusive-resources.ts";
@@ -27,6 +29,13 @@ export class Handover {
   #state: "serving" | "paused" | "gone" = "serving";
   /** Steps run one after the other. */
   #last: Promise<void> = Promise.resolve();
+  readonly #retry = new Retry(
+    () => this.#next(async () => await this.#reopen()),
+    LIMITS.retryFirstMs,
+    LIMITS.retryLastMs,
+  );
+  /** Something could not be opened again; that is logged once. */
+  #hasFailed = false;
 
   constructor(parts: HandoverParts) {
     this.#parts = parts;
@@ -43,6 +52,7 @@ export class Handover {
       const { log, containerSide, resources, keeper } = this.#parts;
       log.info("takeover requested, pausing");
       this.#state = "paused";
+      this.#retry.close();
       await containerSide.pause();
       resources.release();
       keeper.yield();
@@ -52,10 +62,11 @@ export class Handover {
   cancelled(): void {
     this.#next(async () => {
       if (this.#state !== "paused") return;
-      await this.#parts.resources.acquire();
+      this.#parts.resources.takeLock();
       this.#state = "serving";
       this.#parts.containerSide.resume();
       this.#parts.log.warn("takeover failed, resuming");
+      await this.#reopen();
     });
   }
 
@@ -67,6 +78,30 @@ export class Handover {
       this.#parts.log.info({ successor }, "the new process took over");
       this.#parts.onCompleted(successor);
     });
+  }
+
+  /**
+   * Any process could take the metrics address during the pause. Containers do not need it, so this process serves them without
+   * it, and tries again.
+   */
+  async #reopen(): Promise<void> {
+    if (this.#state !== "serving") return;
+    const { log, resources } = this.#parts;
+    const hadFailed = this.#hasFailed;
+    try {
+      await resources.open();
+      this.#hasFailed = false;
+      if (hadFailed) log.info("opened the control socket and the metrics address again");
+    } catch (error) {
+      this.#hasFailed = true;
+      const remedy = error instanceof Fault ? error.remedy : undefined;
+      if (!hadFailed)
+        log.warn(
+          { reason: reasonOf(error), remedy },
+          "cannot reopen the control socket or the metrics address, retrying",
+        );
+    }
+    this.#retry.note(this.#hasFailed);
   }
 
   #next(step: () => Promise<void> | void): void {
