@@ -12,6 +12,8 @@ export const CLUSTER_LIMITS = {
   clusterPorts: 100,
   /** Records in one answer: what is beyond fits into no UDP reply. */
   clusterAnswerRecords: 256,
+  /** Endpoints visited for one host name or one address, which any number may have; the rest is left out. */
+  clusterVisits: 1_024,
   /** The TTL of its names, as CoreDNS has it: endpoints come and go. */
   clusterTtlSeconds: 5,
   /** Objects on a page of a list: an EndpointSlice with 100 endpoints has 25 KB. */

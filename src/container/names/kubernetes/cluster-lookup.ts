@@ -62,8 +62,8 @@ export class ClusterLookup {
     const service = this.#tables.services.get({ namespace, name });
     if (service === undefined) return undefined;
     if (kind === "svc") return this.recordsOf(service, rest, authority);
-    const members = atMost(this.#membersOf(service), LIMITS.clusterAnswerRecords);
-    return rest.length > 0 || members.length === 0 ? undefined : records(addressSets(members));
+    const members = rest.length > 0 ? [] : this.#membersOf(service);
+    return members.length === 0 ? undefined : records(endpointSets(members.map(({ endpoint }) => endpoint)));
   }
 
   /** The records of a service, or of a name below it. */
@@ -72,17 +72,17 @@ export class ClusterLookup {
     if (externalName !== undefined) {
       return below.length > 0 ? undefined : this.#records(NO_SETS, authority, new StoredName(externalName));
     }
-    const members = isHeadless ? atMost(this.#membersOf(service), LIMITS.clusterAnswerRecords) : [];
-    if (isHeadless && members.length === 0) return undefined;
     const [first, second, ...more] = below;
-    if (first === undefined) {
-      return this.#records(isHeadless ? addressSets(members) : setsOf(addresses), authority);
-    }
     if (more.length > 0) return undefined;
-    if (first.startsWith("_")) return this.#portOf(service, members, first.slice(1), second, authority);
-    if (!isHeadless || second !== undefined) return undefined;
-    const named = [...this.#membersOf(service)].filter(({ endpoint }) => endpoint.label === first);
-    return named.length === 0 ? undefined : this.#records(addressSets(named), authority);
+    if (first !== undefined && !first.startsWith("_")) {
+      const named = isHeadless && second === undefined ? this.#labelled(service, first) : [];
+      return named.length === 0 ? undefined : this.#records(endpointSets(named), authority);
+    }
+    const members = isHeadless ? this.#membersOf(service) : [];
+    if (isHeadless && members.length === 0) return undefined;
+    if (first !== undefined) return this.#portOf(service, members, first.slice(1), second, authority);
+    const sets = isHeadless ? endpointSets(members.map(({ endpoint }) => endpoint)) : setsOf(addresses);
+    return this.#records(sets, authority);
   }
 
   /** The name of an address: of a service, or of an endpoint of a headless one. By the key of `addressKey`. */
@@ -90,13 +90,10 @@ export class ClusterLookup {
     const { services, slices } = this.#tables;
     const service = services.at(address);
     if (service !== undefined) return this.#zone.wireName(pathText(service));
-    for (const { namespace, service: name, endpoints } of slices.at(address)) {
-      const owner = services.get({ namespace, name });
-      if (owner?.isHeadless !== true) continue;
-      const endpoint = endpoints.find(
-        (each) => isCounted(each, owner) && each.addresses.some((bytes) => addressKey(bytes) === address),
-      );
-      if (endpoint !== undefined) return this.#zone.wireName(`${endpoint.label}.${pathText(owner)}`);
+    for (const endpoint of atMost(slices.at(address), LIMITS.clusterVisits)) {
+      const owner = services.get(endpoint.service);
+      if (owner?.isHeadless === true && isCounted(endpoint, owner))
+        return this.#zone.wireName(`${endpoint.label}.${pathText(owner)}`);
     }
     return undefined;
   }
@@ -109,22 +106,27 @@ export class ClusterLookup {
     portLabel: string | undefined,
     authority: ZoneAuthority,
   ): NameRecords | undefined {
-    const all = [
-      ...service.ports.map((port) => ({ port, endpoint: undefined })),
-      ...members.flatMap(({ endpoint, ports }) => ports.map((port) => ({ port, endpoint }))),
-    ].filter(({ port }) => port.name !== "" && port.protocol === protocol);
-    if (portLabel === undefined) return all.length === 0 ? undefined : this.#records(NO_SETS, authority);
+    const isNamed = (port: ClusterPort): boolean => port.name !== "" && port.protocol === protocol;
+    if (portLabel === undefined) {
+      const isKnown = [service, ...members].some(({ ports }) => ports.some(isNamed));
+      return isKnown ? this.#records(NO_SETS, authority) : undefined;
+    }
     if (!portLabel.startsWith("_")) return undefined;
+    const path = pathText(service);
+    const targets = service.isHeadless
+      ? members.map(({ endpoint, ports }) => ({ ...endpoint, text: `${endpoint.label}.${path}`, ports }))
+      : [{ ...service, text: path }];
     const owners = new Map<string, OwnedRecord[]>();
     const data: Uint8Array[] = [];
-    for (const { port, endpoint } of all) {
-      if (port.name !== portLabel.slice(1) || service.isHeadless === (endpoint === undefined)) continue;
-      const text = endpoint === undefined ? pathText(service) : `${endpoint.label}.${pathText(service)}`;
+    for (const { text, addresses, ports } of targets) {
+      const port = ports.find((each) => isNamed(each) && each.name === portLabel.slice(1))?.port;
+      if (port === undefined) continue;
       const target = this.#zone.wireName(text);
       if (target === undefined) continue;
-      const owned = owners.get(text);
-      if (owned === undefined) data.push(serviceData({ priority: PRIORITY, weight: WEIGHT, port: port.port, target }));
-      owners.set(text, [...(owned ?? []), ...ownedBy(target, endpoint?.addresses ?? service.addresses)]);
+      const owned = owners.get(text) ?? [];
+      if (!owners.has(text)) data.push(serviceData({ priority: PRIORITY, weight: WEIGHT, port, target }));
+      owned.push(...ownedBy(target, addresses));
+      owners.set(text, owned);
     }
     if (data.length === 0) return undefined;
     const records = this.#records(new Map([[TYPE.SRV, data]]), authority);
@@ -140,10 +142,23 @@ export class ClusterLookup {
     return bytes && this.#records(setsOf([bytes]), authority);
   }
 
-  *#membersOf(service: ClusterService): Iterable<Member> {
-    for (const { endpoints, ports } of this.#tables.slices.of(service)) {
-      for (const endpoint of endpoints) if (isCounted(endpoint, service)) yield { endpoint, ports };
+  /** The first that count. Every slice and endpoint that is visited has one or is one. */
+  #membersOf(service: ClusterService): readonly Member[] {
+    const { slices } = this.#tables;
+    const members: Member[] = [];
+    for (const slice of service.countsUnready ? slices.of(service) : slices.readyOf(service)) {
+      for (const endpoint of service.countsUnready ? slice.endpoints : slice.ready) {
+        if (members.length >= LIMITS.clusterAnswerRecords) return members;
+        members.push({ endpoint, ports: slice.ports });
+      }
     }
+    return members;
+  }
+
+  #labelled(service: ClusterService, label: string): readonly ClusterEndpoint[] {
+    return atMost(this.#tables.slices.labelled(service, label), LIMITS.clusterVisits)
+      .filter((endpoint) => isCounted(endpoint, service))
+      .slice(0, LIMITS.clusterAnswerRecords);
   }
 
   #records(sets: Sets, zone: ZoneAuthority, alias?: QuestionName): NameRecords {
@@ -160,8 +175,8 @@ function isCounted({ isReady }: ClusterEndpoint, { countsUnready }: ClusterServi
   return isReady || countsUnready;
 }
 
-function addressSets(members: readonly Member[]): Sets {
-  return setsOf(members.flatMap(({ endpoint }) => endpoint.addresses));
+function endpointSets(endpoints: readonly ClusterEndpoint[]): Sets {
+  return setsOf(endpoints.flatMap(({ addresses }) => addresses));
 }
 
 /** Each address once: it may be in several slices. */

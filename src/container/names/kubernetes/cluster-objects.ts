@@ -27,6 +27,8 @@ export interface ClusterService {
 }
 
 export interface ClusterEndpoint {
+  /** That of its slice. */
+  readonly service: ObjectName;
   readonly addresses: readonly Uint8Array[];
   /** The label of its name below its service: its host name, or its address. */
   readonly label: string;
@@ -37,8 +39,10 @@ export interface ClusterSlice {
   readonly namespace: string;
   readonly name: string;
   /** The service that it belongs to. */
-  readonly service: string;
+  readonly service: ObjectName;
   readonly endpoints: readonly ClusterEndpoint[];
+  /** Those that are ready. */
+  readonly ready: readonly ClusterEndpoint[];
   readonly ports: readonly ClusterPort[];
 }
 
@@ -89,25 +93,30 @@ export function readSlice(object: unknown): ClusterSlice | undefined {
   const { addressType, endpoints, ports } = fieldsOf(object);
   if (typeof service !== "string" || !LABEL.test(service)) return undefined;
   if (addressType !== "IPv4" && addressType !== "IPv6") return undefined;
-  const all = listOf(endpoints).slice(0, LIMITS.sliceEndpoints);
+  const owner = { namespace, name: service };
+  const all = listOf(endpoints)
+    .slice(0, LIMITS.sliceEndpoints)
+    .flatMap((each) => endpointIn(fieldsOf(each), owner) ?? []);
+  const ready = all.filter(({ isReady }) => isReady);
   return {
     namespace,
     name,
-    service,
-    endpoints: all.flatMap((each) => endpointIn(fieldsOf(each)) ?? []),
+    service: owner,
+    endpoints: all,
+    ready: ready.length === all.length ? all : ready,
     ports: portsIn(ports),
   };
 }
 
 /** Unknown means ready. */
-function endpointIn(endpoint: Fields): ClusterEndpoint | undefined {
+function endpointIn(endpoint: Fields, service: ObjectName): ClusterEndpoint | undefined {
   const { addresses, hostname } = endpoint;
   const texts = textsIn(addresses).slice(0, LIMITS.endpointAddresses);
   const [first] = texts;
   const bytes = addressesIn(texts);
   if (first === undefined || bytes.length === 0) return undefined;
   const label = typeof hostname === "string" && LABEL.test(hostname) ? hostname : addressLabel(first);
-  return { addresses: bytes, label, isReady: fieldsIn(endpoint, "conditions")["ready"] !== false };
+  return { service, addresses: bytes, label, isReady: fieldsIn(endpoint, "conditions")["ready"] !== false };
 }
 
 /** An address as one label: 10-1-2-3, or fd00--1. */

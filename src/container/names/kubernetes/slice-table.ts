@@ -1,13 +1,18 @@
 /**
- * SliceTable: the EndpointSlices of a cluster by the Service that they belong to, and by the addresses of their endpoints.
+ * SliceTable: the EndpointSlices of a cluster by the Service that they belong to, and their endpoints by label and address.
+ * Any number may have one label or one address, so a reader has to stop by itself.
  */
-import type { ClusterSlice, ObjectName } from "./cluster-objects.ts";
+import { MultiMap } from "../../../base/lib/multi-map.ts";
+import type { ClusterEndpoint, ClusterSlice, ObjectName } from "./cluster-objects.ts";
 import { addressKey } from "./address-key.ts";
 
 export class SliceTable {
   readonly #slices = new Map<string, ClusterSlice>();
-  readonly #byService = new Map<string, ClusterSlice[]>();
-  readonly #byAddress = new Map<string, ClusterSlice[]>();
+  /** Those with an endpoint, and those with one that is ready: none is visited in vain. */
+  readonly #filled = new MultiMap<ClusterSlice>();
+  readonly #ready = new MultiMap<ClusterSlice>();
+  readonly #byLabel = new MultiMap<ClusterEndpoint>();
+  readonly #byAddress = new MultiMap<ClusterEndpoint>();
   #endpoints = 0;
 
   get size(): number {
@@ -23,21 +28,37 @@ export class SliceTable {
     return this.#slices.has(keyOf(named));
   }
 
+  /** Those of a service with an endpoint. */
   of(service: ObjectName): Iterable<ClusterSlice> {
-    return this.#byService.get(keyOf(service)) ?? [];
+    return this.#filled.of(keyOf(service));
   }
 
-  /** Those with an endpoint of this address, by the key of `addressKey`. */
-  at(address: string): Iterable<ClusterSlice> {
-    return this.#byAddress.get(address) ?? [];
+  /** Those of a service with an endpoint that is ready. */
+  readyOf(service: ObjectName): Iterable<ClusterSlice> {
+    return this.#ready.of(keyOf(service));
+  }
+
+  /** The endpoints of a service that have this label. */
+  labelled(service: ObjectName, label: string): Iterable<ClusterEndpoint> {
+    return this.#byLabel.of(labelKey(service, label));
+  }
+
+  /** The endpoints with this address, by the key of `addressKey`. */
+  at(address: string): Iterable<ClusterEndpoint> {
+    return this.#byAddress.of(address);
   }
 
   put(slice: ClusterSlice): void {
     this.remove(slice);
     this.#slices.set(keyOf(slice), slice);
     this.#endpoints += slice.endpoints.length;
-    addTo(this.#byService, serviceOf(slice), slice);
-    for (const address of addressesOf(slice)) addTo(this.#byAddress, address, slice);
+    const service = keyOf(slice.service);
+    if (slice.endpoints.length > 0) this.#filled.add(service, slice);
+    if (slice.ready.length > 0) this.#ready.add(service, slice);
+    for (const endpoint of slice.endpoints) {
+      this.#byLabel.add(labelKey(slice.service, endpoint.label), endpoint);
+      for (const address of endpoint.addresses) this.#byAddress.add(addressKey(address), endpoint);
+    }
   }
 
   remove(named: ObjectName): void {
@@ -45,8 +66,13 @@ export class SliceTable {
     if (before === undefined) return;
     this.#slices.delete(keyOf(before));
     this.#endpoints -= before.endpoints.length;
-    removeFrom(this.#byService, serviceOf(before), before);
-    for (const address of addressesOf(before)) removeFrom(this.#byAddress, address, before);
+    const service = keyOf(before.service);
+    this.#filled.delete(service, before);
+    this.#ready.delete(service, before);
+    for (const endpoint of before.endpoints) {
+      this.#byLabel.delete(labelKey(before.service, endpoint.label), endpoint);
+      for (const address of endpoint.addresses) this.#byAddress.delete(addressKey(address), endpoint);
+    }
   }
 }
 
@@ -54,23 +80,6 @@ function keyOf({ namespace, name }: ObjectName): string {
   return `${namespace}/${name}`;
 }
 
-function serviceOf({ namespace, service }: ClusterSlice): string {
-  return keyOf({ namespace, name: service });
-}
-
-function addressesOf({ endpoints }: ClusterSlice): readonly string[] {
-  return endpoints.flatMap(({ addresses }) => addresses.map((address) => addressKey(address)));
-}
-
-/** Most lists have one slice: sets would take four times as much memory. */
-function addTo(table: Map<string, ClusterSlice[]>, key: string, slice: ClusterSlice): void {
-  const slices = table.get(key);
-  if (slices === undefined) table.set(key, [slice]);
-  else if (!slices.includes(slice)) slices.push(slice);
-}
-
-function removeFrom(table: Map<string, ClusterSlice[]>, key: string, slice: ClusterSlice): void {
-  const slices = table.get(key)?.filter((each) => each !== slice) ?? [];
-  if (slices.length === 0) table.delete(key);
-  else table.set(key, slices);
+function labelKey(service: ObjectName, label: string): string {
+  return `${keyOf(service)}/${label}`;
 }
