@@ -38,6 +38,8 @@ export const DECLARED_LIMITS = {
    * otherwise make every query as expensive as there are containers.
    */
   zoneAnswerMembers: 256,
+  /** Services, and containers in them, that are visited for a query of a zone; the rest is left out. */
+  zoneVisits: 2_048,
   /** Containers with one address: of those that other machines publish, any number may claim it. */
   zoneAddressMembers: 16,
   /**

@@ -46,6 +46,8 @@ export const ETCD_LIMITS = {
   etcdMemberBytes: 4_096,
   /** Members of one other machine in an answer, so that no machine fills it alone. */
   etcdAnswerMembers: 64,
+  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
+  etcdMachineVisits: 320,
   /** Changes in one transaction: etcd accepts 128 operations. */
   etcdWriteKeys: 100,
   /** Time between two transactions: changes that come faster are written together. */

@@ -527,6 +527,8 @@ var DECLARED_LIMITS = {
    * otherwise make every query as expensive as there are containers.
    */
   zoneAnswerMembers: 256,
+  /** Services, and containers in them, that are visited for a query of a zone; the rest is left out. */
+  zoneVisits: 2048,
   /** Containers with one address: of those that other machines publish, any number may claim it. */
   zoneAddressMembers: 16,
   /**
@@ -587,6 +589,8 @@ var ETCD_LIMITS = {
   etcdMemberBytes: 4096,
   /** Members of one other machine in an answer, so that no machine fills it alone. */
   etcdAnswerMembers: 64,
+  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
+  etcdMachineVisits: 320,
   /** Changes in one transaction: etcd accepts 128 operations. */
   etcdWriteKeys: 100,
   /** Time between two transactions: changes that come faster are written together. */

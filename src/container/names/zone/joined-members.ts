@@ -2,8 +2,7 @@
  * JoinedMembers: the members of services on all machines: those of this machine, and those that others publish in etcd. The
  * first come first.
  */
-import { LIMITS } from "../../../base/limits.ts";
-import type { AddressHolder, MemberSet, ZoneMember } from "./member.ts";
+import { type AddressHolder, EVERY, type MemberPlace, type MemberSet, type ZoneMember } from "./member.ts";
 import type { RemoteMembers } from "./remote-members.ts";
 
 export class JoinedMembers implements MemberSet {
@@ -15,16 +14,9 @@ export class JoinedMembers implements MemberSet {
     this.#remote = remote;
   }
 
-  *matching(project: string, service?: string): Iterable<ZoneMember> {
-    yield* this.#own.matching(project, service);
-    const perMachine = new Map<string, number>();
-    for (const member of this.#remote.members.matching(project, service)) {
-      const { machine = "", unless = [] } = member.remote ?? {};
-      // Of several ways to a container a client gets one.
-      const count = (perMachine.get(machine) ?? 0) + (unless.length === 0 ? 1 : 0);
-      perMachine.set(machine, count);
-      if (count <= LIMITS.etcdAnswerMembers) yield member;
-    }
+  *groups(place: MemberPlace): Iterable<Iterable<ZoneMember>> {
+    yield* this.#own.groups(place);
+    yield* this.#remote.members.groups(place);
   }
 
   *services(): Iterable<readonly ZoneMember[]> {
@@ -34,7 +26,9 @@ export class JoinedMembers implements MemberSet {
       const [first] = own;
       if (first === undefined) continue;
       seen.add(key(first));
-      yield [...own, ...this.#remote.members.matching(first.project, first.service)];
+      const { project, service } = first;
+      const others = [...this.#remote.members.groups({ project, service, host: EVERY })];
+      yield [...own, ...others.flatMap((group) => [...group])];
     }
     for (const others of this.#remote.members.services())
       if (others[0] !== undefined && !seen.has(key(others[0]))) yield others;

@@ -10,7 +10,7 @@ import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import type { ServicePort } from "../../facts/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
-import { type Addresses, type MemberSet, type ZoneMember, isAny } from "./member.ts";
+import { type Addresses, EVERY, type MemberPlace, type MemberSet, type ZoneMember, isAny } from "./member.ts";
 import type { ReachableAddresses } from "./reachable-addresses.ts";
 import type { RemoteMembers } from "./remote-members.ts";
 import type { DnsZone } from "../source/dns-zone.ts";
@@ -92,7 +92,8 @@ export class ZoneLookup {
 
   #service(zone: DnsZone, branch: Branch, project: string, rest: readonly string[]): ZoneFinding | undefined {
     const [service = "", host, port] = rest;
-    const members = this.#visible(branch, project, service, host === undefined || host.startsWith("_") ? "*" : host);
+    const place = { project, service, host: host === undefined || host.startsWith("_") ? EVERY : host };
+    const members = this.#visible(branch, place, LIMITS.zoneAnswerMembers);
     if (rest.length > 3 || members.length === 0) return undefined;
     if (port !== undefined) return this.#ports(zone, members, String(host), port);
     if (host?.startsWith("_") === true)
@@ -120,17 +121,23 @@ export class ZoneLookup {
     return host && { sets: addressSets([host]), isForeign: true, why: "a machine that publishes its containers" };
   }
 
-  /** Finds those that count and that the container gets an address of. */
-  #visible(branch: Branch, project: string, service: string, host: string): ZoneMember[] {
+  /** Finds those that count and that the container gets an address of, among the first ones. */
+  #visible(branch: Branch, place: MemberPlace, max: number): ZoneMember[] {
     const found: ZoneMember[] = [];
-    for (const member of this.#members.matching(project, service)) {
+    const foundOn = new Map<string, number>();
+    for (const member of firstIn(this.#members.groups(place))) {
+      const { remote } = member;
       // A host name that a member of this machine has is not that of another.
-      if (member.remote !== undefined && found[0]?.remote === undefined && found.length > 0 && !isAny(host)) break;
+      if (remote !== undefined && found[0]?.remote === undefined && found.length > 0 && !isAny(place.host)) break;
       if (branch === "svc" && !member.isReady) continue;
-      if (!isAny(host) && !member.hosts.includes(host)) continue;
       if (!this.#reachable.sees(member)) continue;
+      if (remote !== undefined) {
+        const count = foundOn.get(remote.machine) ?? 0;
+        if (count === LIMITS.etcdAnswerMembers) continue;
+        foundOn.set(remote.machine, count + 1);
+      }
       found.push(member);
-      if (found.length === LIMITS.zoneAnswerMembers) break;
+      if (found.length === max) break;
     }
     return found;
   }
@@ -171,14 +178,28 @@ export class ZoneLookup {
   }
 
   #hasAny(project: string): boolean {
-    for (const member of this.#members.matching(project)) if (this.#reachable.sees(member)) return true;
-    return false;
+    return this.#visible("endpoints", { project, service: EVERY, host: EVERY }, 1).length > 0;
   }
 }
 
 /** HOST.SERVICE.PROJECT.svc, with the host by which the container is called; undefined if that is too long. */
 export function hostName(zone: DnsZone, member: ZoneMember): Uint8Array | undefined {
   return zone.nameOf(member, ({ hosts, service, project }) => `${hosts[0] ?? ""}.${service}.${project}.svc`);
+}
+
+/** Those that a query may visit. No other machine takes all of it with the members of one service. */
+function* firstIn(groups: Iterable<Iterable<ZoneMember>>): Iterable<ZoneMember> {
+  let left = LIMITS.zoneVisits;
+  for (const group of groups) {
+    let leftInGroup = LIMITS.etcdMachineVisits;
+    left--;
+    for (const member of group) {
+      if (member.remote !== undefined && leftInGroup-- === 0) break;
+      if (left-- <= 0) return;
+      yield member;
+    }
+    if (left <= 0) return;
+  }
 }
 
 function isAnyForeign(members: readonly ZoneMember[]): boolean {

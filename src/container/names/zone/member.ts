@@ -47,9 +47,16 @@ export interface AddressHolder {
   readonly address: Uint8Array;
 }
 
+/** Each of them may be a wildcard. */
+export interface MemberPlace {
+  readonly project: string;
+  readonly service: string;
+  readonly host: string;
+}
+
 export interface MemberSet {
-  /** Those of a project, or of one service in it; either label may be a wildcard. */
-  matching(project: string, service?: string): Iterable<ZoneMember>;
+  /** The members of each service that matches, those on each machine together. A group may be empty. */
+  groups(place: MemberPlace): Iterable<Iterable<ZoneMember>>;
   /** The containers of each service. */
   services(): Iterable<readonly ZoneMember[]>;
   /** Finds those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
@@ -57,7 +64,8 @@ export interface MemberSet {
 }
 
 /** What matches every label, as in SkyDNS. */
-const ANY = new Set(["*", "any"]);
+export const EVERY = "*";
+const ANY = new Set([EVERY, "any"]);
 
 export function isAny(label: string): boolean {
   return ANY.has(label);

@@ -1,6 +1,6 @@
 /**
- * ZoneMembers: the containers that have names in zones, by project and service, and by address. A change touches one
- * container only.
+ * ZoneMembers: the containers that have names in zones, by project, service and host name, and by address. A change touches
+ * one container only.
  */
 import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
@@ -8,11 +8,23 @@ import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import type { ContainerFact, EndpointFact } from "../../facts/fact.ts";
 import { servicePlace } from "../../facts/label-service.ts";
-import { type AddressHolder, type MemberEndpoint, type MemberSet, type ZoneMember, isAny } from "./member.ts";
+import { MachineMembers } from "./machine-members.ts";
+import {
+  type AddressHolder,
+  EVERY,
+  type MemberEndpoint,
+  type MemberPlace,
+  type MemberSet,
+  type ZoneMember,
+  isAny,
+} from "./member.ts";
 
-type Services = Map<string, Map<string, ZoneMember>>;
+/** By service, and by host name; all members of a service under the wildcard. */
+type Services = Map<string, Map<string, MachineMembers>>;
 
 const NO_HOLDERS: readonly AddressHolder[] = [];
+/** What a service without the host name has. */
+const NO_GROUPS: Iterable<Iterable<ZoneMember>> = [[]];
 
 export class ZoneMembers implements MemberSet {
   readonly #byId = new Map<string, ZoneMember>();
@@ -29,9 +41,14 @@ export class ZoneMembers implements MemberSet {
   add(member: ZoneMember): void {
     this.remove(member.id);
     this.#byId.set(member.id, member);
-    const services = this.#projects.get(member.project) ?? new Map<string, Map<string, ZoneMember>>();
-    const others = services.get(member.service) ?? new Map<string, ZoneMember>();
-    this.#projects.set(member.project, services.set(member.service, others.set(member.id, member)));
+    const services: Services = this.#projects.get(member.project) ?? new Map();
+    const hosts = services.get(member.service) ?? new Map<string, MachineMembers>();
+    for (const host of hostsOf(member)) {
+      const others = hosts.get(host) ?? new MachineMembers();
+      others.add(member);
+      hosts.set(host, others);
+    }
+    this.#projects.set(member.project, services.set(member.service, hosts));
     for (const holder of holdersIn(member)) {
       const key = reverseLabels(holder.address);
       const known = this.#byAddress.get(key) ?? NO_HOLDERS;
@@ -44,9 +61,12 @@ export class ZoneMembers implements MemberSet {
     if (member === undefined) return;
     this.#byId.delete(id);
     const services = this.#projects.get(member.project);
-    const others = services?.get(member.service);
-    others?.delete(id);
-    if (others?.size === 0) services?.delete(member.service);
+    const hosts = services?.get(member.service);
+    for (const host of hostsOf(member)) {
+      hosts?.get(host)?.remove(member);
+      if (hosts?.get(host)?.isEmpty === true) hosts.delete(host);
+    }
+    if (hosts?.size === 0) services?.delete(member.service);
     if (services?.size === 0) this.#projects.delete(member.project);
     for (const { address } of holdersIn(member)) {
       const key = reverseLabels(address);
@@ -56,17 +76,19 @@ export class ZoneMembers implements MemberSet {
     }
   }
 
-  /** Those of a project, or of one service in it; either label may be a wildcard. */
-  *matching(project: string, service = "*"): Iterable<ZoneMember> {
+  *groups({ project, service, host }: MemberPlace): Iterable<Iterable<ZoneMember>> {
+    const key = isAny(host) ? EVERY : host;
     for (const services of matches(this.#projects, project)) {
-      for (const members of matches(services, service)) yield* members.values();
+      for (const hosts of matches(services, service)) yield* hosts.get(key)?.groups() ?? NO_GROUPS;
     }
   }
 
   /** The containers of each service. */
   *services(): Iterable<readonly ZoneMember[]> {
-    for (const services of this.#projects.values())
-      for (const members of services.values()) yield [...members.values()];
+    for (const services of this.#projects.values()) {
+      for (const hosts of services.values())
+        yield [...(hosts.get(EVERY)?.groups() ?? [])].flatMap((group) => [...group]);
+    }
   }
 
   /** Finds those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
@@ -79,6 +101,10 @@ function matches<V>(all: ReadonlyMap<string, V>, label: string): Iterable<V> {
   if (isAny(label)) return all.values();
   const one = all.get(label);
   return one === undefined ? [] : [one];
+}
+
+function hostsOf({ hosts }: ZoneMember): Iterable<string> {
+  return new Set([EVERY, ...hosts]);
 }
 
 function memberOf(fact: ContainerFact, policy: LabelPolicy): ZoneMember | undefined {

@@ -276,6 +276,36 @@ test("a machine that publishes too much fills its share only, and no answer alon
   assert.ok(remote.report.machines <= LIMITS.etcdMachines);
 });
 
+test("the share of a machine is one of the answer: a host name of any of its members is found", () => {
+  const all = Array.from({ length: LIMITS.etcdAnswerMembers + 6 }, (_, at) => at + 1);
+  const values = Object.fromEntries(
+    all.flatMap((at) => [
+      [`m2/endpoints/dev/web/${id()}`, member(`10.0.3.${at}`, { hosts: [`starting-${at}`] })],
+      [`m2/svc/dev/web/${id()}`, member(`10.0.2.${at}`, { hosts: [`web-${at}`, "any-web"] })],
+    ]),
+  );
+  const world = worldOf(remoteOf(values), [client]);
+  for (const at of all)
+    assert.deepEqual(world.addresses(client, `web-${at}.${NAME}`), [0, `10.0.2.${at}`], `web-${at}`);
+  for (const name of [NAME, `any-web.${NAME}`, "any-web.*.*.svc.cluster.local"])
+    assert.equal(world.addresses(client, name).length, 1 + LIMITS.etcdAnswerMembers, name);
+  assert.deepEqual(world.addresses(client, `starting-1.${NAME}`), [3]);
+});
+
+test("host names follow the changes of a key", () => {
+  const [one, two] = [`m2/svc/dev/web/${id()}`, `m3/svc/dev/web/${id()}`];
+  const remote = remoteOf({ [one]: member("10.0.2.1"), [two]: member("10.0.3.1") });
+  const world = worldOf(remote, [client]);
+  const ask = (host: string): unknown => world.addresses(client, `${host}.${NAME}`);
+  assert.deepEqual(ask("1"), [0, "10.0.2.1", "10.0.3.1"]);
+  put(remote, one, member("10.0.2.1", { hosts: ["2"] }));
+  assert.deepEqual([ask("1"), ask("2"), ask("1-m2")], [[0, "10.0.3.1"], [0, "10.0.2.1"], [3]]);
+  remove(remote, two);
+  assert.deepEqual([ask("1"), ask("2"), ask("2-m2")], [[3], [0, "10.0.2.1"], [0, "10.0.2.1"]]);
+  remove(remote, one);
+  assert.deepEqual([ask("2"), world.addresses(client, NAME)], [[3], [3]]);
+});
+
 test("an address of a local container, claimed elsewhere, changes none of Docker's names", () => {
   const remote = remoteOf({ [`m2/svc/dev/evil/${id()}`]: member("172.30.0.9") });
   const pointer = worldOf(remote).reply(client, "9.0.30.172.in-addr.arpa", TYPE.PTR).answers[0];
