@@ -9,7 +9,7 @@
  */
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { LIMITS } from "../base/limits.ts";
-import { Retry } from "../container/kind/retry.ts";
+import { Retry } from "../base/lib/retry.ts";
 import type { Log } from "../base/log/log.ts";
 import type { ContainerSide } from "./container-side.ts";
 import type { ExclusiveResources } from "./exclusive-resources.ts";

@@ -9,7 +9,7 @@ import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type InterfaceAddress, type Link, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
-import { Retry } from "./retry.ts";
+import { Retry } from "../../base/lib/retry.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { ReportEvent } from "../../base/model/event.ts";

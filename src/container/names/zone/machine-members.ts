@@ -24,6 +24,7 @@ export class MachineMembers {
   add(member: ZoneMember): void {
     if (this.isEmpty) {
       this.#only = member;
+      this.#table = undefined;
       return;
     }
     this.#table ??= new MultiMap();

@@ -1,8 +1,8 @@
 /**
  * Retry: retries an action with backoff as long as it fails.
  */
-import { backoffMs } from "../../base/lib/backoff.ts";
-import { guard } from "../../base/lib/guard.ts";
+import { backoffMs } from "./backoff.ts";
+import { guard } from "./guard.ts";
 
 export class Retry {
   readonly #act: () => void;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Retry } from "../../../../src/container/kind/retry.ts";
+import { Retry } from "../../../../src/base/lib/retry.ts";
 import { Clock } from "../../support/clock.ts";
 
 test("each failure is retried later than the one before, and a success resets the delay", () => {
