@@ -13,7 +13,7 @@ export const ETCD_LIMITS = {
   etcdProblems: 1_024,
   /** Records in one answer: what is beyond fits into no UDP reply, and every one costs time. */
   etcdAnswerRecords: 256,
-  /** Names visited for a query with a wildcard label, or for the quirk subtree; the rest is left out. */
+  /** Keys visited for a query, as many for its aliases, and as many for what its other records point to; the rest is left out. */
   etcdVisits: 2_048,
   /** Leases whose duration is known; the one that was seen first is forgotten, and its records have the shortest TTL. */
   etcdLeases: 4_096,

@@ -14,6 +14,15 @@ export interface RecordNode {
   children: Map<string, RecordNode> | undefined;
 }
 
+/** What a query may still visit. */
+export interface Visits {
+  left: number;
+}
+
+export function newVisits(): Visits {
+  return { left: LIMITS.etcdVisits };
+}
+
 /** In SkyDNS they match every label. */
 const ANY: ReadonlySet<string> = new Set(["*", "any"]);
 /** In a key it stands for every name that no other key has (RFC 4592). */
@@ -60,10 +69,15 @@ export class RecordTree {
     }
   }
 
-  /** The nodes that have this name: one, that of a wildcard, or several for a query with a wildcard label. */
-  matching(labels: readonly string[]): readonly RecordNode[] {
+  /**
+   * The nodes that have this name: one, that of a wildcard, or several for a query with a wildcard label. Where several
+   * names are looked up for one query, they share `visits`.
+   */
+  matching(labels: readonly string[], visits?: Visits): readonly RecordNode[] {
     let nodes: RecordNode[] = [this.root];
     for (const label of labels) {
+      if (visits !== undefined && nodes.length > 1) visits.left -= nodes.length;
+      if (visits !== undefined && visits.left <= 0) return [];
       const next = firstChildren(nodes, label);
       if (next.length === 0) return nodes.flatMap((node) => node.children?.get(WILDCARD) ?? []);
       nodes = next;
@@ -73,7 +87,7 @@ export class RecordTree {
 }
 
 /** All nodes below one, up to a limit. */
-export function* below(node: RecordNode, nodesMax: number = LIMITS.etcdVisits): Iterable<RecordNode> {
+export function* below(node: RecordNode, nodesMax: number): Iterable<RecordNode> {
   let left = nodesMax;
   const open = [(node.children ?? NONE).values()];
   for (let children = open.at(-1); children !== undefined && left > 0; children = open.at(-1)) {

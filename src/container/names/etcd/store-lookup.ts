@@ -7,7 +7,7 @@ import { LIMITS } from "../../../base/limits.ts";
 import type { EtcdQuirk } from "../../../base/model/etcd-policy.ts";
 import { presentation } from "../../../base/dns/name.ts";
 import type { OwnedRecord, ZoneAuthority } from "../../../base/model/visible-names.ts";
-import { type RecordNode, type RecordTree, below, pathTo } from "./record-tree.ts";
+import { type RecordNode, type RecordTree, type Visits, below, newVisits, pathTo } from "./record-tree.ts";
 import { type PlacedRecord, StoredAnswer, typeOf } from "./stored-answer.ts";
 import type { StoredRecord } from "./stored-record.ts";
 
@@ -48,11 +48,12 @@ export class StoreLookup {
     const isApex = path.length === zone.path.length;
     const nodes = this.#parts.tree.matching(path);
     if (nodes.length === 0 && !isApex) return undefined;
-    const answer = this.#answer(path, isApex ? this.#apexRecords(zone.path) : this.#recordsOf(nodes), zone);
+    const placed = isApex ? this.#apexRecords(zone.path) : this.#recordsOf(nodes, newVisits());
+    const answer = this.#answer(path, placed, zone);
     if (isApex) {
       answer.add(TYPE.SOA, zone.authority.soa);
-      for (const placed of this.#recordsOf(this.#parts.tree.matching([...zone.path, ...SERVERS])))
-        answer.addServer(placed);
+      const servers = this.#recordsOf(this.#parts.tree.matching([...zone.path, ...SERVERS]), newVisits());
+      for (const server of servers) answer.addServer(server);
     }
     return answer;
   }
@@ -62,16 +63,18 @@ export class StoreLookup {
     const zone = this.#parts.tree.at(path);
     for (const node of zone === undefined ? [] : below(zone, LIMITS.etcdRecords)) {
       const isMember = node.children === undefined && node.parent !== zone && node.parent?.record === undefined;
-      if (!isMember && memberRecords(node).length > 0) yield node;
+      if (!isMember && memberRecords(node, newVisits()).length > 0) yield node;
     }
   }
 
   /** A name with its records, as a list shows it. */
   answerOf(node: RecordNode, zone: LookupZone): StoredAnswer {
-    return this.#answer(pathTo(node), this.#recordsOf([node]), zone);
+    return this.#answer(pathTo(node), this.#recordsOf([node], newVisits()), zone);
   }
 
-  #answer(path: readonly string[], placed: readonly PlacedRecord[], zone: LookupZone): StoredAnswer {
+  /** `visits`: what is left of them where the answer is part of another one. */
+  #answer(path: readonly string[], placed: readonly PlacedRecord[], zone: LookupZone, visits?: Visits): StoredAnswer {
+    const [ofAliases, ofTargets] = [visits ?? newVisits(), visits ?? newVisits()];
     const { quirks, isStale } = this.#parts;
     const records = grouped(placed.toSorted((a, b) => depthOf(a.node) - depthOf(b.node))).slice(
       0,
@@ -87,22 +90,26 @@ export class StoreLookup {
       hasTextOnly: quirks.includes("text-only"),
       ttlSeconds: isStale ? Math.min(ttl, LIMITS.staleTtlSeconds) : ttl,
       zone: zone.authority,
-      addressesOf: (target) => this.#addressesOf(pathOfTarget(target), zone, 0),
-      chainOf: (target) => this.#chainOf(target, zone),
+      addressesOf: (target) => this.#addressesOf(pathOfTarget(target), ofAliases, 0),
+      chainOf: (target) => this.#chainOf(target, zone, ofTargets),
     });
   }
 
   #apexRecords(zonePath: readonly string[]): PlacedRecord[] {
     const { tree, quirks } = this.#parts;
-    const own = this.#recordsOf(tree.matching([...zonePath, ...APEX]));
-    return own.length === 0 && quirks.includes("subtree") ? this.#recordsOf(tree.matching(zonePath)) : own;
+    const own = this.#recordsOf(tree.matching([...zonePath, ...APEX]), newVisits());
+    const isSubtree = own.length === 0 && quirks.includes("subtree");
+    return isSubtree ? this.#recordsOf(tree.matching(zonePath), newVisits()) : own;
   }
 
-  #recordsOf(nodes: readonly RecordNode[]): PlacedRecord[] {
+  #recordsOf(nodes: readonly RecordNode[], visits: Visits): PlacedRecord[] {
     const isSubtree = this.#parts.quirks.includes("subtree");
-    return nodes
-      .flatMap((node) => (isSubtree ? subtreeRecords(node) : memberRecords(node)))
-      .slice(0, LIMITS.etcdVisits);
+    const placed: PlacedRecord[] = [];
+    for (const node of nodes) {
+      if (visits.left-- <= 0) break;
+      placed.push(...(isSubtree ? subtreeRecords(node, visits) : memberRecords(node, visits)));
+    }
+    return placed;
   }
 
   /** The smaller of its own TTL and that of its lease. */
@@ -115,11 +122,12 @@ export class StoreLookup {
   }
 
   /** Its CNAMEs and what they lead to; nothing where they form a loop. */
-  #chainOf(target: Uint8Array, zone: LookupZone): readonly OwnedRecord[] {
+  #chainOf(target: Uint8Array, zone: LookupZone, visits: Visits): readonly OwnedRecord[] {
     const chain: OwnedRecord[] = [];
     for (let owner = target; chain.length <= ALIASES_MAX;) {
       const path = pathOfTarget(owner);
-      const { alias, addresses } = this.#answer(path, this.#recordsOf(this.#parts.tree.matching(path)), zone);
+      const placed = this.#recordsOf(this.#parts.tree.matching(path, visits), visits);
+      const { alias, addresses } = this.#answer(path, placed, zone, visits);
       if (alias === undefined) return [...chain, ...addresses.map((data) => ({ owner, type: typeOf(data), data }))];
       const data = Uint8Array.of(...alias.spelled, 0);
       chain.push({ owner, type: TYPE.CNAME, data });
@@ -129,13 +137,14 @@ export class StoreLookup {
   }
 
   /** Also through names that stand for others; none where they form a loop. */
-  #addressesOf(path: readonly string[], zone: LookupZone, depth: number): readonly Uint8Array[] {
+  #addressesOf(path: readonly string[], visits: Visits, depth: number): readonly Uint8Array[] {
     if (depth > ALIASES_MAX) return [];
-    const records = grouped(this.#recordsOf(this.#parts.tree.matching(path))).slice(0, LIMITS.etcdAnswerRecords);
+    const placed = this.#recordsOf(this.#parts.tree.matching(path, visits), visits);
+    const records = grouped(placed).slice(0, LIMITS.etcdAnswerRecords);
     const addresses = records.flatMap(({ record: { address } }) => address ?? []);
     if (addresses.length > 0) return addresses;
     const target = records.find(({ record }) => record.target !== undefined)?.record.target;
-    return target === undefined ? [] : this.#addressesOf(pathOfTarget(target), zone, depth + 1);
+    return target === undefined ? [] : this.#addressesOf(pathOfTarget(target), visits, depth + 1);
   }
 }
 
@@ -149,18 +158,22 @@ function isSamePath(one: readonly string[], other: readonly string[]): boolean {
 }
 
 /** Its own record, and those of the keys below it that are no names themselves. */
-function memberRecords(node: RecordNode): PlacedRecord[] {
+function memberRecords(node: RecordNode, visits: Visits): PlacedRecord[] {
   const found = placedAt(node);
   for (const child of node.children?.values() ?? []) {
-    if (found.length >= LIMITS.etcdVisits) break;
+    if (visits.left-- <= 0) break;
     if (child.children === undefined) found.push(...placedAt(child));
   }
   return found;
 }
 
 /** CoreDNS does the same: all records below it; its own only where there are none. */
-function subtreeRecords(node: RecordNode): PlacedRecord[] {
-  const records = [...below(node)].flatMap((each) => placedAt(each));
+function subtreeRecords(node: RecordNode, visits: Visits): PlacedRecord[] {
+  const records: PlacedRecord[] = [];
+  for (const each of below(node, visits.left)) {
+    visits.left--;
+    records.push(...placedAt(each));
+  }
   return records.length > 0 ? records : placedAt(node);
 }
 

@@ -45,6 +45,8 @@ export class StoredAnswer implements NameRecords {
   readonly isMissing = false;
   /** What its records point to, by type. */
   readonly #targets = new Map<number, Uint8Array[]>();
+  /** The type and the data of each record. */
+  readonly #known = new Set<string>();
   readonly #parts: AnswerParts;
 
   constructor(parts: AnswerParts) {
@@ -83,10 +85,13 @@ export class StoredAnswer implements NameRecords {
     return [...(this.sets.get(TYPE.A) ?? []), ...(this.sets.get(TYPE.AAAA) ?? [])];
   }
 
-  /** Adds one record, unless it is there. */
+  /** Adds one record, unless it is there or there are enough. */
   add(type: number, data: Uint8Array): void {
     const all = this.sets.get(type) ?? [];
-    if (!all.some((each) => Buffer.compare(each, data) === 0)) all.push(data);
+    const key = `${type} ${textKey(data)}`;
+    if (all.length === LIMITS.etcdAnswerRecords || this.#known.has(key)) return;
+    this.#known.add(key);
+    all.push(data);
     this.sets.set(type, all);
   }
 
