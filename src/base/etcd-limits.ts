@@ -11,9 +11,9 @@ export const ETCD_LIMITS = {
   etcdValueBytes: 16 * 1024,
   /** Skipped records whose key and problem are known; all are counted. */
   etcdProblems: 1_024,
-  /** Records in one answer: what is beyond fits into no UDP reply, and every one costs time. */
+  /** Records in one answer, and keys visited for what they point to: more fits into no UDP reply, and every one costs time. */
   etcdAnswerRecords: 256,
-  /** Keys visited for a query, as many for its aliases, and as many for what its other records point to; the rest is left out. */
+  /** Keys visited for a query, and as many for its aliases; the rest is left out. */
   etcdVisits: 2_048,
   /** Leases whose duration is known; the one that was seen first is forgotten, and its records have the shortest TTL. */
   etcdLeases: 4_096,

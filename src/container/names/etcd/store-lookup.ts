@@ -74,7 +74,9 @@ export class StoreLookup {
 
   /** `visits`: what is left of them where the answer is part of another one. */
   #answer(path: readonly string[], placed: readonly PlacedRecord[], zone: LookupZone, visits?: Visits): StoredAnswer {
-    const [ofAliases, ofTargets] = [visits ?? newVisits(), visits ?? newVisits()];
+    const ofAliases = visits ?? newVisits();
+    // What they point to is only additional: no more than an answer may have.
+    const ofTargets = visits ?? { left: LIMITS.etcdAnswerRecords };
     const { quirks, isStale } = this.#parts;
     const records = grouped(placed.toSorted((a, b) => depthOf(a.node) - depthOf(b.node))).slice(
       0,
