@@ -479,6 +479,7 @@ test("tables that the kernel cannot keep for one process are made again when oth
     // Their network is closed before they are applied again.
     if (command[0] === "flush") assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "refused");
     await apply();
+    assert.equal(table.openCount(policed.id), 1);
     assert.equal(table.open(policed.id, opening, KEEP_MS), undefined);
     assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
     for (const address of [OUTSIDE.other, OUTSIDE.other6])

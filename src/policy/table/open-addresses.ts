@@ -16,8 +16,11 @@ export class OpenAddresses {
     this.#id = id;
   }
 
-  get size(): number {
-    return this.#ends.size;
+  /** How many are open. Those that have ended are still in the mirror. */
+  countAt(nowMs: number): number {
+    let count = 0;
+    for (const end of this.#ends.values()) if (end > nowMs) count++;
+    return count;
   }
 
   /** Whether the kernel has it for at least half the time. */

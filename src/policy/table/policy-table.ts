@@ -253,7 +253,7 @@ export class PolicyTable implements Disposable {
 
   /** How many addresses are open for a container. */
   openCount(containerId: string): number {
-    return this.#installed.get(shortId(containerId))?.open.size ?? 0;
+    return this.#installed.get(shortId(containerId))?.open.countAt(performance.now()) ?? 0;
   }
 
   /** Where packets of a container were refused, in the last day; the last one first. */
