@@ -27,7 +27,9 @@ const NAME_CHARS_MIN = 2;
 const TOKEN = /[\w.\\:/@+-]+/g;
 const WORD = /[\w-]+/g;
 const TIME = /^(?:\d{4}-\d\d-\d\dT)?\d\d:\d\d/;
-const VERSION = /^v?\d[\d.]*(?:[-+~][\w.+~-]*)?$/;
+const VERSION = /^v?(\d[\d.]*)(?:[-+~][\w.+~-]*)?$/;
+/** Names may begin with digits, too: 203-0-113-5.example.com. */
+const NAME_END = /\.[a-z]{2,}\.?$/i;
 const PRIVATE_V4 =
   /^(?:0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|2(?:2[4-9]|[345]\d)\.)/;
 const PRIVATE_V6 = /^(?:::1?$|fe[89ab]|f[cd]|ff)/i;
@@ -79,10 +81,13 @@ export class Redactor {
       const isPrivate = (family === 4 ? PRIVATE_V4 : PRIVATE_V6).test(token);
       return isPrivate ? token : this.#substitute(token, "address");
     }
-    if (TIME.test(token) || VERSION.test(token)) return token;
+    if (TIME.test(token) || isVersion(token)) return token;
     // The end of a sentence, or of a name that is written with its root.
     const end = trimmedLength(token);
     if (end < token.length) return (end === 0 ? "" : this.#token(token.slice(0, end))) + token.slice(end);
+    const slash = token.indexOf("/");
+    // An address with the length of a prefix, or without what was found to belong to it.
+    if (slash > 0 && isIP(token.slice(0, slash)) !== 0) return this.#parts(token, "/");
     if (token.includes(":")) return this.#parts(token, ":");
     if (token.startsWith("/")) return this.#path(token);
     if (token.includes("/")) return this.#parts(token, "/");
@@ -128,6 +133,12 @@ export class Redactor {
     this.#replaced.set(key, substitute);
     return substitute;
   }
+}
+
+/** Addresses with something behind them are none. */
+function isVersion(token: string): boolean {
+  const [, numbers = ""] = VERSION.exec(token) ?? [];
+  return numbers !== "" && !NAME_END.test(token) && isIP(numbers) === 0;
 }
 
 function trimmedLength(token: string): number {

@@ -47,6 +47,22 @@ test("public addresses are replaced, private ones stay", () => {
   assert.equal(made.text("at 20:15:01 on 2026-01-01T12:00:00.000Z"), "at 20:15:01 on 2026-01-01T12:00:00.000Z");
 });
 
+test("what begins like a version or has a prefix is a name or an address all the same", () => {
+  const texts = [
+    "203-0-113-5.dyn.acme-corp.com",
+    "1-secret.acme-corp.com.",
+    "v1-crm.payroll.acme.com",
+    "8.8.8.8-8.8.4.4",
+  ];
+  for (const text of [...texts, "2001:470:1f0b::5/64", "2a01:4f8:1::/48", "8.8.8.0/24"]) {
+    const seen = redactor().text(`asked ${text} there`);
+    assert.doesNotMatch(seen, /acme|secret|crm|203-0|8\.8|470|4f8/, seen);
+  }
+  assert.equal(redactor().text("2001:470:1f0b::5/64 fd00::/8 10.0.0.0/8"), "address-1/64 fd00::/8 10.0.0.0/8");
+  for (const text of ["28.5.2+dfsg4", "v20.20.2", "6.1.0-18-amd64", "6.18.44-fc-v669"])
+    assert.equal(redactor().text(text), text);
+});
+
 test("directories are replaced, except for those of the system; the file stays", () => {
   const made = redactor();
   assert.equal(made.text("/home/alice/secret/compose.yaml: key"), "/directory-1/compose.yaml: key");
