@@ -36,8 +36,9 @@ export class HeldAnswers {
     const heldBytes = this.#admission.admit(client, held.reply.length);
     const query = { client, deferred, transport, respond, arrivedMs: this.#parts.now(), heldBytes };
     guard.defer(client.number, () => {
-      if (heldBytes === 0) this.#fail(query, RCODE.REFUSED);
-      else held.wait((isOpen) => this.#end(query, held, isOpen));
+      if (heldBytes > 0) return held.wait((isOpen) => this.#end(query, held, isOpen));
+      this.#admission.release(client, 0);
+      this.#fail(query, RCODE.REFUSED);
     });
   };
 
