@@ -794,6 +794,10 @@ var LIMITS = {
   packetBatch: 64,
   /** Replies processed in one turn of the event loop; further ones wait in their sockets. */
   upstreamBatch: 64,
+  /** A longer reply by UDP counts as several: one of 64 KB, which takes 7 ms at worst, as all of a turn. */
+  upstreamReplyBytes: 1024,
+  /** Of a reply that many queries wait for, the bytes that are sent in one turn. */
+  joinedReplyBytes: 64 * 1024,
   /** Sockets to upstreams in total; beyond this a query shares an existing one. */
   upstreamSocketsTotal: 4096,
   /** The share of the process's descriptors for sockets to upstreams. */
@@ -1205,6 +1209,12 @@ var LIMITS = {
    * connections to it stay. And in one transaction: what is more waits for the next.
    */
   policyOpenAddresses: 4096,
+  /**
+   * Addresses and aliases in an answer to a container with a policy, each of which is judged for every query that waits for it. One
+   * with more counts as unreadable. So many A records fill 64 KB; a chain of aliases has two records for each, with its DNAME.
+   */
+  policyAnswerAddresses: 4096,
+  policyAnswerAliases: 32,
   policyOpenedAtOnce: 1024,
   /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
   policyRefusedAddresses: 256,

@@ -41,6 +41,14 @@ import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
 /** Called for each client query that servers have failed. */
 type OnFailure = (reason: string, client: Client, query: Pick<DeferredQuery, "name" | "type">) => void;
 
+/** A reply for those that wait for it. */
+type Received = Extract<UpstreamResult, { kind: "reply" }> & {
+  /** Undefined if it cannot be shared. */
+  readonly reply: FreshReply | undefined;
+  /** Its memory is its own. */
+  readonly isKept?: boolean;
+};
+
 export interface AdaptiveParts {
   readonly behaviour: Behaviour;
   readonly policy: UpstreamPolicy;
@@ -293,13 +301,32 @@ export class AdaptiveForwarder {
     const reply = key === undefined ? undefined : readFreshReply(result.message);
     const matchesQuestion = reply?.questionEnd === questionEnd;
     if (isCurrent && matchesQuestion && !lacksDnssec) this.#store(query.request, key, reply);
-    for (const waiter of waiters) {
+    this.#give({ ...result, reply: matchesQuestion ? reply : undefined }, waiters);
+  }
+
+  /** Each answer may pass a policy, which takes milliseconds for a long reply: many waiters get it in several turns. */
+  #give(received: Received, waiters: readonly Waiter[]): void {
+    const { message, server, isWhole, reply } = received;
+    const count = Math.max(1, Math.floor(LIMITS.joinedReplyBytes / message.length));
+    for (const waiter of waiters.length > count ? waiters.slice(0, count) : waiters) {
       if (!this.#claim(waiter)) continue;
       // TCP has room for everything: truncated here means that the full reply was not available.
-      if (!result.isWhole && waiter.transport === "tcp") waiter.fail(RCODE.SERVFAIL, this.#error(...TRUNCATED));
-      else if (matchesQuestion) waiter.sendShared(reply, FRESH, result.server);
-      else waiter.sendRaw(result.message, result.server);
+      if (!isWhole && waiter.transport === "tcp") waiter.fail(RCODE.SERVFAIL, this.#error(...TRUNCATED));
+      else if (reply !== undefined) waiter.sendShared(reply, FRESH, server);
+      else waiter.sendRaw(message, server);
     }
+    if (waiters.length > count) this.#giveLater(received, waiters.slice(count));
+  }
+
+  #giveLater(received: Received, waiters: readonly Waiter[]): void {
+    // Its memory is used for other replies by then.
+    const message = received.isKept === true ? received.message : Buffer.from(received.message);
+    const reply = received.reply && readFreshReply(message);
+    setImmediate(() => {
+      const give = (): void => this.#give({ ...received, message, reply, isKept: true }, waiters);
+      if (guard.run("upstream", 0, give)) return;
+      for (const waiter of waiters) guard.run("upstream", waiter.client.number, () => this.#failInternally(waiter));
+    });
   }
 
   /** Queries that joined must not fail because of the limits of the first client: they are sent on their own, once. */

@@ -7,6 +7,7 @@ import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
 import { u16 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { plainBytes } from "../../base/model/address.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
@@ -37,7 +38,7 @@ export type OpenAddresses = (answer: GivenAnswer, onOpen: (isOpen: boolean) => v
 export type Passage =
   | { readonly kind: "give" }
   | { readonly kind: "refuse"; readonly refusal: Refusal }
-  /** It cannot be read, so nobody knows what it contains. */
+  /** It cannot be read, or has too much, so nobody knows what it contains. */
   | { readonly kind: "fail" }
   /** It is given when its addresses are open. */
   | { readonly kind: "wait"; readonly wait: (onOpen: (isOpen: boolean) => void) => void };
@@ -54,6 +55,7 @@ export class AnswerGate {
     const addresses = new Map<string, Uint8Array>();
     const targets: QuestionName[] = [];
     let ttlSeconds = 0;
+    let count = 0;
     let refusal: Refusal | undefined;
     const isReadable = visitContents(reply, {
       address: (bytes, ttl) => {
@@ -61,11 +63,13 @@ export class AnswerGate {
         const address = plainBytes(bytes);
         refusal = stricter(refusal, policy.address(address, isLocal));
         addresses.set(Buffer.from(address).toString("latin1"), address);
+        return ++count <= LIMITS.policyAnswerAddresses;
       },
       target: (labels) => {
         const target = new StoredName(labels);
         targets.push(target);
         refusal = stricter(refusal, policy.target(target));
+        return targets.length <= LIMITS.policyAnswerAliases;
       },
     });
     if (refusal !== undefined && !isPeek) note(policy, refusal, reply);

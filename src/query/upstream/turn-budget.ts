@@ -1,5 +1,5 @@
 /**
- * TurnBudget: how many upstream replies are processed per turn of the event loop. Otherwise the replies for one
+ * TurnBudget: how many upstream replies are processed per turn of the event loop, where a long one counts as several. Otherwise the replies for one
  * container that queries as fast as it can would delay the queries of all others. The rest stays in the socket until
  * the next turn.
  */

@@ -68,6 +68,8 @@ export class UpstreamSocket implements PacketSender<number> {
   readonly #errors: SocketErrors;
   /** What was suspected of the server when it was opened. */
   readonly #suspicion: number;
+  /** Replies that wait for a turn. */
+  readonly #kept: Buffer[] = [];
   #pending = 0;
   #sent = 0;
   #wrong = 0;
@@ -144,19 +146,42 @@ export class UpstreamSocket implements PacketSender<number> {
 
   #onReadable(first: Buffer): void {
     const { block, budget } = this.#parts;
-    this.#onReply(first);
-    budget.spend(1);
+    this.#take(first);
     if (this.#isClosed || this.#watch.isResting) return;
     if (budget.left <= 0) return this.#watch.rest();
     const count = block.receive(this.fd, 0, MESSAGE_BYTES_MAX, budget.left);
     if (count > 0) this.#watch.rest();
-    budget.spend(count);
     const errno = block.receiveErrno;
     for (let slot = 0; slot < count && !this.#isClosed; slot++) {
       const at = block.offsetOf(slot);
-      this.#onReply(block.data.subarray(at, at + block.lengthOf(slot)));
+      this.#take(block.data.subarray(at, at + block.lengthOf(slot)));
     }
     if (errno === ECONNREFUSED && !this.#isClosed) this.#onUnreachable(errnoName(errno));
+  }
+
+  /** A long reply can take milliseconds, so of several in one turn most wait for the next ones. */
+  #take(message: Buffer): void {
+    const { budget } = this.#parts;
+    if (message.length > LIMITS.upstreamReplyBytes && budget.left <= 0) return this.#keep(message);
+    budget.spend(Math.ceil(message.length / LIMITS.upstreamReplyBytes));
+    this.#onReply(message);
+  }
+
+  /** A server that sends too many loses them, as where a socket is full. */
+  #keep(message: Buffer): void {
+    if (this.#kept.length === LIMITS.upstreamBatch) return;
+    if (this.#kept.push(Buffer.from(message)) === 1) this.#takeKeptLater();
+  }
+
+  #takeKeptLater(): void {
+    setImmediate(
+      () =>
+        void guard.run("upstream", 0, () => {
+          while (!this.#isClosed && this.#kept.length > 0 && this.#parts.budget.left > 0)
+            this.#take(this.#kept.shift() as Buffer);
+          if (!this.#isClosed && this.#kept.length > 0) this.#takeKeptLater();
+        }),
+    );
   }
 
   #onReply(message: Buffer): void {

@@ -14,14 +14,15 @@ const IPV6_HINT = 6;
 const PRIORITY_BYTES = 2;
 const PARAMETER_FIXED_BYTES = 4;
 
+/** Each returns false if there are too many. */
 export interface ContentsVisitor {
   /** Four or sixteen bytes, valid until it returns, and for how long clients keep them. */
-  readonly address: (bytes: Uint8Array, ttlSeconds: number) => void;
+  readonly address: (bytes: Uint8Array, ttlSeconds: number) => boolean;
   /** The labels of the name that an alias leads to, without the terminating zero. */
-  readonly target: (labels: Uint8Array) => void;
+  readonly target: (labels: Uint8Array) => boolean;
 }
 
-/** Whether the whole reply could be read. */
+/** Whether the whole reply could be read, and had no more than the visitor wanted. */
 export function visitContents(reply: Uint8Array, visitor: ContentsVisitor): boolean {
   const end = reply.length;
   resetNameSteps(end);
@@ -47,14 +48,12 @@ function visitRecord(reply: Uint8Array, fixed: number, data: number, end: number
     case TYPE.A:
     case TYPE.AAAA: {
       if (end - data !== (type === TYPE.A ? 4 : 16)) return false;
-      visitor.address(reply.subarray(data, end), u32(reply, fixed + TTL_AT));
-      return true;
+      return visitor.address(reply.subarray(data, end), u32(reply, fixed + TTL_AT));
     }
     case TYPE.CNAME:
     case TYPE.DNAME: {
       if (skipName(reply, 0, data, end) === -1) return false;
-      visitor.target(labelsAt(reply, data));
-      return true;
+      return visitor.target(labelsAt(reply, data));
     }
     case TYPE.HTTPS:
     case TYPE.SVCB:
@@ -82,7 +81,7 @@ function visitHints(
     const size = key === IPV4_HINT ? 4 : key === IPV6_HINT ? 16 : 0;
     if (size === 0) continue;
     for (let each = value; each + size <= at; each += size)
-      visitor.address(reply.subarray(each, each + size), ttlSeconds);
+      if (!visitor.address(reply.subarray(each, each + size), ttlSeconds)) return false;
   }
   return true;
 }

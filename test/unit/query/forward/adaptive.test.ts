@@ -259,6 +259,45 @@ test("identical questions in flight are sent once, and each client gets its own 
   await upstream.receives(3);
 });
 
+test("a long reply that many wait for is given to some in each turn, and is the same for all", async () => {
+  const waiters = 12;
+  const addresses = Array.from({ length: 2_000 }, (_, n) => answer(Buffer.of(192, 0, n >> 8, n & 0xff)));
+  const replies: (() => void)[] = [];
+  await using upstream = new UdpUpstream((query, reply) =>
+    replies.push(() => reply(aReplyTo(query, 0, query.includes("other") ? [answer()] : addresses))),
+  );
+  const queryPath = new QueryPath({ behaviour: { guardsLoops: false } });
+  const host: Server = { ...upstream.server, from: "host" };
+  const clients = Array.from({ length: waiters }, () => clientOf(host));
+  let turn = 0;
+  const turns = new Map<number, number>();
+  const all = clients.map(async (client, id) => {
+    const reply = await queryPath.query(client, aQuery({ id, name: "example.org" }), "tcp");
+    turns.set(turn, (turns.get(turn) ?? 0) + 1);
+    return reply;
+  });
+  await upstream.receives(1);
+  for (const each of replies) each();
+  let isDone = false;
+  const nextTurn = (): void => {
+    turn++;
+    // The memory of the reply is used again.
+    if (turn === 2) void queryPath.query(clientOf(host), aQuery({ name: "other.example" }));
+    for (const each of replies.splice(1)) each();
+    if (!isDone) setImmediate(nextTurn);
+  };
+  setImmediate(nextTurn);
+  const got = await Promise.all(all);
+  isDone = true;
+  assert.deepEqual(
+    got.map(({ id, answers }) => [id, answers.length]),
+    clients.map((_, id) => [id, addresses.length]),
+  );
+  for (const { answers } of got) assert.deepEqual(answers.at(-1)?.data, Buffer.of(192, 0, 1_999 >> 8, 1_999 & 0xff));
+  const most = Math.floor(LIMITS.joinedReplyBytes / (addresses.length * 16));
+  assert.ok(Math.max(...turns.values()) <= most, `${[...turns.values()].join()} of ${most}`);
+});
+
 test("a query with its own options, or without recursion, is forwarded unchanged", async () => {
   await using upstream = new UdpUpstream(good);
   const queryPath = new QueryPath();

@@ -6,6 +6,8 @@ import { test } from "node:test";
 import { decode, encode } from "dns-packet";
 
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
+import { TYPE } from "../../../../src/base/dns/record-type.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import type { View } from "../../../../src/base/model/view.ts";
 import { readSettings } from "../../../../src/config/file/settings-file.ts";
 import { CompiledPolicy } from "../../../../src/policy/judge/compiled-policy.ts";
@@ -29,6 +31,16 @@ function policed(): Client {
   assert.ok(policy !== undefined);
   const observer = { onRefusal: () => undefined, now: () => 0 };
   client.policy = new NamespacePolicy("id", [new CompiledPolicy(policy)], observer);
+  return client;
+}
+
+/** The same; names such as localhost are answered by this machine. */
+function answeredByMachine(): Client {
+  const client = policed();
+  client.view = {
+    names: [],
+    upstreams: { routes: [{ suffix: new Uint8Array(), labelCount: 0, servers: [] }], isNdotsSet: false },
+  } as never;
   return client;
 }
 
@@ -66,12 +78,7 @@ for (const [isOpen, rcode] of [
 ] as const) {
   test(`an answer that is known waits, and is ${rcode} if its addresses are ${isOpen ? "" : "not "}open`, async () => {
     const opener = new Opener();
-    const client = policed();
-    // It is answered by this machine.
-    client.view = {
-      names: [],
-      upstreams: { routes: [{ suffix: new Uint8Array(), labelCount: 0, servers: [] }], isNdotsSet: false },
-    } as never;
+    const client = answeredByMachine();
     const deferred = answeredHere(opener, client, "localhost");
     assert.deepEqual(
       opener.asked.map(({ addresses, isLocal }) => [addresses.map(String), isLocal]),
@@ -134,4 +141,74 @@ test("what is refused is opened for nobody", () => {
   assert.ok(client.policy !== undefined);
   assert.equal(opener.gate.pass(client.policy, reply, false, false).kind, "refuse");
   assert.deepEqual(opener.asked, []);
+});
+
+/** A question for A of a.test, and records that all belong to it. */
+function replyOf(type: number, count: number, data: (n: number) => Buffer): Buffer {
+  const question = encode({ type: "response", id: 9, questions: [{ type: "A", name: "a.test" }] });
+  question.writeUInt16BE(count, 6);
+  const records = Array.from({ length: count }, (_, n) => {
+    const bytes = data(n);
+    const fixed = Buffer.from([
+      0xc0,
+      12,
+      type >> 8,
+      type & 0xff,
+      0,
+      1,
+      0,
+      0,
+      0,
+      60,
+      bytes.length >> 8,
+      bytes.length & 0xff,
+    ]);
+    return Buffer.concat([fixed, bytes]);
+  });
+  return Buffer.concat([question, ...records]);
+}
+
+test("a reply with more addresses or aliases than are judged counts as unreadable, and so many are judged", () => {
+  const client = policed();
+  assert.ok(client.policy !== undefined);
+  const gate = new AnswerGate();
+  const addresses = (count: number): Buffer => replyOf(TYPE.A, count, (n) => Buffer.of(198, 51, n >> 8, n & 0xff));
+  // Each alias is to the name that was asked.
+  const aliases = (count: number): Buffer => replyOf(TYPE.CNAME, count, () => Buffer.of(0xc0, 12));
+  const hints = (count: number): Buffer => {
+    const parameter = Buffer.alloc(7);
+    parameter.writeUInt16BE(4, 3);
+    parameter.writeUInt16BE(4 * count, 5);
+    return replyOf(TYPE.HTTPS, 1, () => Buffer.concat([parameter, Buffer.alloc(4 * count, 198)]));
+  };
+  for (const [made, max] of [
+    [addresses, LIMITS.policyAnswerAddresses],
+    [hints, LIMITS.policyAnswerAddresses],
+    [aliases, LIMITS.policyAnswerAliases],
+  ] as const) {
+    assert.equal(gate.pass(client.policy, made(max), false, false).kind, "give");
+    assert.equal(gate.pass(client.policy, made(max + 1), false, false).kind, "fail");
+  }
+});
+
+test("an answer that is refused, because too much waits, no longer counts as waiting", async () => {
+  const client = answeredByMachine();
+  const held = new HeldAnswers({ forward: () => assert.fail("nothing is forwarded"), now: () => 0, queriesMax: 3 });
+  const asked = async (): Promise<string | undefined> => {
+    const opener = new Opener();
+    const deferred = answeredHere(opener, client, "localhost");
+    return await new Promise((resolve) => {
+      held.forward(client, deferred, "udp", (reply) =>
+        resolve((decode(Buffer.from(reply)) as { rcode?: string }).rcode),
+      );
+      setImmediate(() => opener.settle(true));
+    });
+  };
+  const all = LIMITS.forwardBytes.each;
+  assert.ok(client.shares.queryBytes.take(all));
+  for (let round = 0; round < 5; round++) assert.equal(await asked(), "REFUSED");
+  client.shares.queryBytes.give(all);
+  // This one has so much in flight that it is admitted only where there is room.
+  while (client.slots.held < LIMITS.forwardQueriesAlways) assert.ok(client.slots.tryTake());
+  assert.equal(await asked(), "NOERROR");
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { MESSAGE_BYTES_MAX } from "../../../../src/base/dns/sizes.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
 import { PacketBatch } from "../../../../src/kernel/packet-batch.ts";
@@ -10,7 +11,7 @@ import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
 import { UpstreamSocket } from "../../../../src/query/upstream/udp-socket.ts";
-import { aQuery } from "../../../support/scripted/builders.ts";
+import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { waitFor } from "../../../support/rig/wait.ts";
 import { callbackReturns } from "../../support/callback.ts";
 import { dialHere } from "../../support/loopback.ts";
@@ -86,4 +87,48 @@ test("a query leaves before its socket is closed", async () => {
   rig.query("last");
   rig[Symbol.dispose]();
   await upstream.receives(1);
+});
+
+test("long replies that come together are taken in several turns, short ones in one", async () => {
+  for (const [bytes, mostInTurn] of [
+    [20 * LIMITS.upstreamReplyBytes, 4],
+    [500, 16],
+  ] as const) {
+    const inTurn = new Map<number, number>();
+    let turn = 0;
+    let received = 0;
+    const count = 16;
+    const replies: (() => void)[] = [];
+    await using upstream = new UdpUpstream((query, reply) =>
+      replies.push(() => reply(Buffer.concat([aReplyTo(query, 0), Buffer.alloc(bytes)]))),
+    );
+    const block = new MessageBlock(LIMITS.upstreamBatch, MESSAGE_BYTES_MAX);
+    const budget = new TurnBudget(LIMITS.upstreamBatch);
+    const parts = { block, batch: new PacketBatch(), budget, ids: new RandomIds(), now: () => performance.now() };
+    const fd = dialHere(upstream.server, "udp");
+    const socket = new UpstreamSocket(fd, 4, parts, { suspicion: 0, recordSocketError: () => assert.fail() });
+    for (let number = 0; number < count; number++) {
+      const message = aQuery({ name: `n${number}` });
+      const onReply = (): void => {
+        received++;
+        inTurn.set(turn, (inTurn.get(turn) ?? 0) + 1);
+      };
+      const other = (): void => assert.fail();
+      const rest = { onReply, onForgery: other, onUnreachable: other };
+      socket.send({ message, questionEnd: message.length, clientNumber: 1, ...rest }, performance.now());
+    }
+    parts.batch.flush();
+    await upstream.receives(count);
+    // All leave in one turn.
+    for (const reply of replies) reply();
+    const nextTurn = (): void => {
+      turn++;
+      if (received < count) setImmediate(nextTurn);
+    };
+    setImmediate(nextTurn);
+    await waitFor("the replies", () => (received === count ? true : undefined));
+    const most = Math.max(...inTurn.values());
+    assert.ok(most <= mostInTurn && (bytes > 1000 || most > 4), `${most} replies of ${bytes} bytes in a turn`);
+    socket.close();
+  }
 });
