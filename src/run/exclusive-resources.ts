@@ -30,8 +30,8 @@ export class ExclusiveResources {
 
   /** Throws a Fault if another process holds the lock, or one of them cannot be opened; nothing is taken then. */
   async acquire(): Promise<void> {
-    this.takeLock();
     try {
+      this.takeLock();
       await this.open();
     } catch (error) {
       this.release();

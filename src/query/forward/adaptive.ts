@@ -324,7 +324,7 @@ export class AdaptiveForwarder {
     const reply = received.reply && readFreshReply(message);
     setImmediate(() => {
       const give = (): void => this.#give({ ...received, message, reply, isKept: true }, waiters);
-      if (guard.run("upstream", 0, give)) return;
+      if (guard.run("upstream", waiters[0]?.client.number ?? 0, give)) return;
       for (const waiter of waiters) guard.run("upstream", waiter.client.number, () => this.#failInternally(waiter));
     });
   }

@@ -1,7 +1,7 @@
 /**
- * TurnBudget: how many upstream replies are processed per turn of the event loop, where a long one counts as several. Otherwise the replies for one
- * container that queries as fast as it can would delay the queries of all others. The rest stays in the socket until
- * the next turn.
+ * TurnBudget: how many upstream replies are processed per turn of the event loop, where a long one counts as several.
+ * Otherwise the replies for one container that queries as fast as it can would delay the queries of all others. The rest
+ * stays in the socket until the next turn.
  */
 export class TurnBudget {
   readonly #whole: number;

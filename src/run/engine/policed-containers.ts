@@ -322,8 +322,9 @@ function asksFromContainer(fact: ContainerFact | undefined): boolean {
 
 /** Whether its capabilities count only in a user namespace of its own. False if that is not known. */
 function isInUserNamespace({ pid }: ContainerFact, host: Pick<EngineHost, "pid" | "sharesPids">): boolean {
-  const own = host.sharesPids ? userNamespaceOf(pid) : undefined;
-  return own !== undefined && own !== userNamespaceOf(host.pid);
+  if (!host.sharesPids) return false;
+  const [own, engines] = [userNamespaceOf(pid), userNamespaceOf(host.pid)];
+  return own !== undefined && engines !== undefined && own !== engines;
 }
 
 function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): EnforcedLink | undefined {
