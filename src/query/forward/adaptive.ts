@@ -41,13 +41,8 @@ import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
 /** Called for each client query that servers have failed. */
 type OnFailure = (reason: string, client: Client, query: Pick<DeferredQuery, "name" | "type">) => void;
 
-/** A reply for those that wait for it. */
-type Received = Extract<UpstreamResult, { kind: "reply" }> & {
-  /** Undefined if it cannot be shared. */
-  readonly reply: FreshReply | undefined;
-  /** Its memory is its own. */
-  readonly isKept?: boolean;
-};
+/** A reply of a server. */
+type Received = Extract<UpstreamResult, { kind: "reply" }>;
 
 export interface AdaptiveParts {
   readonly behaviour: Behaviour;
@@ -301,29 +296,33 @@ export class AdaptiveForwarder {
     const reply = key === undefined ? undefined : readFreshReply(result.message);
     const matchesQuestion = reply?.questionEnd === questionEnd;
     if (isCurrent && matchesQuestion && !lacksDnssec) this.#store(query.request, key, reply);
-    this.#give({ ...result, reply: matchesQuestion ? reply : undefined }, waiters);
+    this.#give(waiters, result, matchesQuestion ? reply : undefined);
   }
 
-  /** Each answer may pass a policy, which takes milliseconds for a long reply: many waiters get it in several turns. */
-  #give(received: Received, waiters: readonly Waiter[]): void {
-    const { message, server, isWhole, reply } = received;
-    const count = Math.max(1, Math.floor(LIMITS.joinedReplyBytes / message.length));
-    for (const waiter of waiters.length > count ? waiters.slice(0, count) : waiters) {
+  /**
+   * Each answer may pass a policy, which takes milliseconds for a long reply: many waiters get it in several turns. `shared` is
+   * undefined if the reply is for one query only.
+   */
+  #give(waiters: readonly Waiter[], result: Received, shared: FreshReply | undefined): void {
+    const { message, isWhole, server } = result;
+    const end = Math.min(waiters.length, Math.max(1, Math.floor(LIMITS.joinedReplyBytes / message.length)));
+    for (let index = 0; index < end; index++) {
+      const waiter = waiters[index] as Waiter;
       if (!this.#claim(waiter)) continue;
       // TCP has room for everything: truncated here means that the full reply was not available.
       if (!isWhole && waiter.transport === "tcp") waiter.fail(RCODE.SERVFAIL, this.#error(...TRUNCATED));
-      else if (reply !== undefined) waiter.sendShared(reply, FRESH, server);
+      else if (shared !== undefined) waiter.sendShared(shared, FRESH, server);
       else waiter.sendRaw(message, server);
     }
-    if (waiters.length > count) this.#giveLater(received, waiters.slice(count));
+    if (end < waiters.length) this.#giveLater(waiters.slice(end), result, shared);
   }
 
-  #giveLater(received: Received, waiters: readonly Waiter[]): void {
-    // Its memory is used for other replies by then.
-    const message = received.isKept === true ? received.message : Buffer.from(received.message);
-    const reply = received.reply && readFreshReply(message);
+  #giveLater(waiters: readonly Waiter[], result: Received, shared: FreshReply | undefined): void {
+    // By then the memory of the reply is used for others.
+    const message = Buffer.from(result.message);
+    const kept = shared && readFreshReply(message);
     setImmediate(() => {
-      const give = (): void => this.#give({ ...received, message, reply, isKept: true }, waiters);
+      const give = (): void => this.#give(waiters, { ...result, message }, kept);
       if (guard.run("upstream", waiters[0]?.client.number ?? 0, give)) return;
       for (const waiter of waiters) guard.run("upstream", waiter.client.number, () => this.#failInternally(waiter));
     });
