@@ -16,6 +16,7 @@ import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../k
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
@@ -42,11 +43,17 @@ export interface InstalledRules {
 
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
 
-export async function installedRules(netns: NetNamespace): Promise<InstalledRules[]> {
+/** Tables of iptables-legacy whose lock others hold for longer than `waitMs` are reported to `onUnread`, and count as without ours. */
+export async function installedRules(
+  netns: NetNamespace,
+  waitMs: number = LIMITS.xtablesMs,
+  onUnread: (family: IpFamily) => void = () => undefined,
+): Promise<InstalledRules[]> {
   const [tables, ...legacy] = await Promise.all([
     netns.read(() => installedTables(netns.memory)),
-    ...IP_FAMILIES.map(async (family) => await readXtables(netns.within, family)),
+    ...IP_FAMILIES.map(async (family) => await readXtables(netns.within, family, waitMs)),
   ]);
+  for (const [index, family] of IP_FAMILIES.entries()) if (legacy[index] === undefined) onUnread(family);
   const chains: InstalledRules[] = [];
   for (const [index, family] of IP_FAMILIES.entries())
     if (hasOurChains(family, legacy[index])) chains.push(await installedChains(netns, family));
