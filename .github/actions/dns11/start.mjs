@@ -1027,8 +1027,8 @@ var LIMITS = {
   xtableBytes: 4 * 1024 * 1024,
   /** How long tables of iptables-legacy may take to be read, most of it waiting for another program's lock. */
   xtablesMs: 500,
-  /** The same for a cleanup, for which nobody waits, and which must not overlook chains. */
-  xtablesCleanupMs: 1e4,
+  /** The same for a cleanup, which must not overlook chains: less than `jobLateMs`, after which it gives up the namespace. */
+  xtablesCleanupMs: 1800,
   /** How often a table that changes while it is read is read again. */
   xtableReads: 3,
   /**
