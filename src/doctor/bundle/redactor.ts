@@ -86,7 +86,7 @@ export class Redactor {
     const end = trimmedLength(token);
     if (end < token.length) return (end === 0 ? "" : this.#token(token.slice(0, end))) + token.slice(end);
     const slash = token.indexOf("/");
-    // An address with the length of a prefix, or without what was found to belong to it.
+    // An address with the length of its prefix: the colons of IPv6 separate no parts.
     if (slash > 0 && isIP(token.slice(0, slash)) !== 0) return this.#parts(token, "/");
     if (token.includes(":")) return this.#parts(token, ":");
     if (token.startsWith("/")) return this.#path(token);
