@@ -13,11 +13,13 @@ import type { HeldNamespace, Hold, Keep, Refusing } from "../base/model/held-nam
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { Platform } from "./platform.ts";
 
-type KeeperPlatform = Pick<Platform, "runner" | "memory">;
+type KeeperPlatform = Pick<Platform, "runner" | "memory" | "kernelAnswers">;
 
 interface Refused {
   readonly held: HeldNamespace;
   readonly hold: Hold;
+  /** Called when nothing leads there any more. */
+  readonly onEnd: (() => void) | undefined;
 }
 
 /** It is in the folder of the instance. */
@@ -33,7 +35,11 @@ export class RunKeeper {
   /** What the keeper refuses while this process runs, by namespace: until it is attached, or for good. */
   readonly #refused = new Map<string, Refused>();
   /** Served again, and still held by the keeper as they were, until it holds them as they are. */
-  readonly #resumed = new Map<string, Hold>();
+  readonly #resumed = new Map<string, Refused>();
+  /** Inherited, and not held by the keeper yet as they are served now. */
+  readonly #opening = new Set<string>();
+  /** The takeover ends with that for all namespaces in one step. */
+  #isTakingOver = false;
   /** Of these the containers are known, and are not to be served. */
   readonly #refusedOn = new Set<string>();
   /** That of the previous process, where this one has no keeper. */
@@ -41,7 +47,7 @@ export class RunKeeper {
 
   constructor(
     { keeper }: RunSettings,
-    platform: Pick<Platform, "runner" | "memory" | "ruleBackend">,
+    platform: KeeperPlatform & Pick<Platform, "ruleBackend">,
     folder: string,
     events: Omit<KeeperLinkParts, "socketPath">,
   ) {
@@ -57,23 +63,23 @@ export class RunKeeper {
     if (link === undefined) return undefined;
     return (namespace) => {
       const hold = link.hold(namespace);
-      this.#resumed.get(namespace.id)?.release();
-      this.#resumed.delete(namespace.id);
+      if (this.#opening.delete(namespace.id) && !this.#isTakingOver) void this.#takePlace(link, namespace.id);
       return hold;
     };
   }
 
   /** What the previous run left for one namespace; returned once. */
   readonly inherit = (id: string): HeldNamespace | undefined => {
-    const found = this.#inherited.get(id);
+    const found = this.#inherited.get(id) ?? this.#resume(id);
     this.#inherited.delete(id);
-    return found ?? this.#resume(id);
+    if (found !== undefined) this.#opening.add(id);
+    return found;
   };
 
   readonly refusing: Refusing = {
-    begin: async (held) => {
+    begin: async (held, onEnd) => {
       this.#refusedOn.add(held.id);
-      return await this.#refuse(held);
+      return await this.#refuse(held, onEnd);
     },
     goOn: (id) => void this.#refusedOn.add(id),
     end: (id) => {
@@ -83,7 +89,7 @@ export class RunKeeper {
   };
 
   /** Returns whether the keeper refuses all its queries from now on. The descriptors are ours. */
-  async #refuse(held: HeldNamespace): Promise<boolean> {
+  async #refuse(held: HeldNamespace, onEnd?: () => void): Promise<boolean> {
     const link = this.#link;
     if (link === undefined || process.pid === FIRST_PROCESS) {
       closeDescriptors(held);
@@ -91,7 +97,7 @@ export class RunKeeper {
     }
     const refused = { ...held, alone: "refuse-now" } as const;
     const hold = link.hold({ ...refused, openGate: () => undefined });
-    this.#refused.set(held.id, { held: refused, hold });
+    this.#refused.set(held.id, { held: refused, hold, onEnd });
     if (await link.isTold()) return true;
     this.#refused.delete(held.id);
     hold.release();
@@ -107,8 +113,21 @@ export class RunKeeper {
     this.#refusedOn.delete(id);
     found.hold.update({ ...found.held, alone: "refuse", openGate: () => undefined });
     this.#link?.flush();
-    this.#resumed.set(id, found.hold);
+    this.#resumed.set(id, found);
     return found.held;
+  }
+
+  /**
+   * The link runs the program of who left the namespace, which works while somebody holds what it needs. Ours takes its place when
+   * the keeper holds what that needs, and the old one may end after that.
+   */
+  async #takePlace(link: KeeperLink, id: string): Promise<void> {
+    const before = this.#resumed.get(id);
+    this.#resumed.delete(id);
+    await link.isTold();
+    await this.#platform.kernelAnswers?.takePlaces();
+    before?.hold.release();
+    before?.onEnd?.();
   }
 
   get report(): KeeperReport {
@@ -139,6 +158,7 @@ export class RunKeeper {
 
   adopt(predecessor: Predecessor, inherited: Map<string, HeldNamespace>): void {
     this.#inherited = inherited;
+    this.#isTakingOver = true;
     if (this.#link === undefined) this.#unused = predecessor;
     else this.#link.adopt(predecessor.channel, predecessor.keeper);
   }
@@ -150,6 +170,7 @@ export class RunKeeper {
 
   /** What is to be served at once is served now; hands the remaining namespaces back, but not to refuse them is for `settled`. */
   finishTakeover(): void {
+    this.#isTakingOver = false;
     for (const namespace of this.#inherited.values()) {
       if (namespace.alone === "hand-back" || this.#link === undefined) void handBack(namespace, this.#platform);
       else void this.#refuse(namespace);
@@ -172,7 +193,7 @@ export class RunKeeper {
     // The keeper must not refuse what is about to go.
     found.hold.release();
     this.#link?.flush();
-    void handBack(found.held, this.#platform);
+    void handBack(found.held, this.#platform).then(() => found.onEnd?.());
   }
 
   yield(): void {

@@ -252,6 +252,8 @@ test("a container that is quarantined is refused, until it is released", async (
     assert.equal(await untilKept(), keeper);
   });
   await assertServing();
+  // Its own program is at lo: that of the process before would lead queries nowhere, as soon as nobody holds its tables.
+  assert.deepEqual((await instance.container("agent"))?.answers, { by: "kernel" });
 });
 
 test("where the settings enforce nothing any more, everything is handed back", async () => {

@@ -28,14 +28,15 @@ export async function leaveServing(
   pauseServing(serving);
   hold.renew();
   const copy = hold.copy();
-  if (copy === undefined || (await refusing?.begin(copy)) !== true) {
+  const { space } = serving.kernel;
+  if (copy === undefined || (await refusing?.begin(copy, () => space?.close())) !== true) {
     serving.endpoint.resume();
     return false;
   }
   hold.release();
   await untilQuiet(serving.endpoint);
   // The program goes on leading queries to the sockets.
-  serving.kernel.space?.forget();
+  space?.forget();
   serving.kernel.space = undefined;
   return true;
 }
