@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import { closeInPool } from "../kernel/in-pool.ts";
-import { closeQuietly } from "../kernel/libc.ts";
+import { closeQuietly, duplicate } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, NftSocket, deleteTable } from "../kernel/nfnetlink.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
@@ -37,6 +37,17 @@ export async function removeTables(
     }
   }
   return { hasRemoved, netlink };
+}
+
+/** Descriptors of our own for all of it, but the gate, which is for the keeper. */
+export function copyOf(served: Omit<HeldNamespace, "gate">): HeldNamespace {
+  return {
+    ...served,
+    netlink: duplicate(served.netlink),
+    pairs: served.pairs.map((pair) => ({ ...pair, udp: duplicate(pair.udp), tcp: duplicate(pair.tcp) })),
+    programs: served.programs.map((fd) => duplicate(fd)),
+    gate: undefined,
+  };
 }
 
 /** Those of a namespace that are open. */

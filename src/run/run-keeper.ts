@@ -5,7 +5,7 @@
 import { join } from "node:path";
 
 import type { RunSettings } from "../config/settings.ts";
-import { DeferredClose, closeDescriptors, removeTables } from "../keeper/held-descriptors.ts";
+import { DeferredClose, closeDescriptors, copyOf, removeTables } from "../keeper/held-descriptors.ts";
 import { KeeperLink, type KeeperLinkParts } from "../keeper/keeper-link.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
 import { closeQuietly, namespaceOfSocket } from "../kernel/libc.ts";
@@ -77,9 +77,10 @@ export class RunKeeper {
   };
 
   readonly refusing: Refusing = {
-    begin: async (held, onEnd) => {
+    begin: async (served, onEnd) => {
+      const { openGate: _, ...held } = served;
       this.#refusedOn.add(held.id);
-      return await this.#refuse(held, onEnd);
+      return await this.#refuse(copyOf(held), onEnd);
     },
     goOn: (id) => void this.#refusedOn.add(id),
     end: (id) => {
@@ -114,7 +115,8 @@ export class RunKeeper {
     found.hold.update({ ...found.held, alone: "refuse", openGate: () => undefined });
     this.#link?.flush();
     this.#resumed.set(id, found);
-    return found.held;
+    // A keeper that is started meanwhile needs them.
+    return copyOf(found.held);
   }
 
   /**
@@ -126,8 +128,10 @@ export class RunKeeper {
     this.#resumed.delete(id);
     await link.isTold();
     await this.#platform.kernelAnswers?.takePlaces();
-    before?.hold.release();
-    before?.onEnd?.();
+    if (before === undefined) return;
+    before.hold.release();
+    closeDescriptors(before.held);
+    before.onEnd?.();
   }
 
   get report(): KeeperReport {

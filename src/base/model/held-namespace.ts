@@ -63,10 +63,10 @@ export type Keep = (namespace: ServedNamespace) => Hold;
 /** Has the keeper refuse namespaces while this process runs. */
 export interface Refusing {
   /**
-   * From now on. Returns whether it does; the descriptors belong to whoever is called then. `onEnd` is called when it is over, and
-   * nothing leads there any more.
+   * From now on, with copies of the descriptors. Returns whether it does. `onEnd` is called when it is over, and nothing leads there
+   * any more.
    */
-  begin(namespace: HeldNamespace, onEnd: () => void): Promise<boolean>;
+  begin(namespace: ServedNamespace, onEnd: () => void): Promise<boolean>;
   /** What the previous process left of a namespace is to be refused on. */
   goOn(id: string): void;
   /** It may go back to Docker's resolver. */

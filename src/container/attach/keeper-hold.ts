@@ -2,8 +2,7 @@
  * KeeperHold: what the keeper has of a namespace that is served: copies of the descriptors with which it hands the namespace
  * back when this process dies, refuses its queries, or passes it on to the next one.
  */
-import type { HeldNamespace, Hold, Keep, ServedNamespace, WhenAlone } from "../../base/model/held-namespace.ts";
-import { duplicate } from "../../kernel/libc.ts";
+import type { Hold, Keep, ServedNamespace, WhenAlone } from "../../base/model/held-namespace.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
@@ -40,7 +39,7 @@ export class KeeperHold {
 
   /** Something of it has changed. */
   renew(): void {
-    const held = this.#hold && this.#held();
+    const { held } = this;
     if (held !== undefined) this.#hold?.update(held);
   }
 
@@ -57,18 +56,9 @@ export class KeeperHold {
     return this.#hold !== undefined && this.#alone !== "hand-back";
   }
 
-  /** Descriptors of our own for all of it; undefined without a keeper. */
-  copy(): HeldNamespace | undefined {
-    const held = this.#hold && this.#held();
-    if (held === undefined) return undefined;
-    const { openGate: _, ...fields } = held;
-    return {
-      ...fields,
-      netlink: duplicate(held.netlink),
-      pairs: held.pairs.map((pair) => ({ ...pair, udp: duplicate(pair.udp), tcp: duplicate(pair.tcp) })),
-      programs: held.programs.map((fd) => duplicate(fd)),
-      gate: undefined,
-    };
+  /** What the keeper has; undefined without one. */
+  get held(): ServedNamespace | undefined {
+    return this.#hold && this.#held();
   }
 
   /** There is nothing to hand back any more. */

@@ -27,9 +27,9 @@ export async function leaveServing(
 ): Promise<boolean> {
   pauseServing(serving);
   hold.renew();
-  const copy = hold.copy();
+  const { held } = hold;
   const { space } = serving.kernel;
-  if (copy === undefined || (await refusing?.begin(copy, () => space?.close())) !== true) {
+  if (held === undefined || (await refusing?.begin(held, () => space?.close())) !== true) {
     serving.endpoint.resume();
     return false;
   }
