@@ -28,10 +28,8 @@ export function readHostsText(text: string, path: string): HostsResult {
   const mistakes: string[] = [];
   for (const [index, line] of text.split("\n").entries()) {
     const where = `${path}:${index + 1}:1`;
-    const [address, ...names] = line
-      .replace(/#.*$/s, "")
-      .split(/[\s\0]+/)
-      .filter((word) => word !== "");
+    const words = (line.split("#", 1)[0] ?? "").split(/[\s\0]+/);
+    const [address, ...names] = words.filter((word) => word !== "");
     if (address === undefined) continue;
     try {
       addLine(entries, address, names, where);

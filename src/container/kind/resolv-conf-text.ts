@@ -44,6 +44,7 @@ const NAMESERVER = /^[ \t]*(nameserver[ \t]+)([^ \t#;]+)([^]*)$/;
 const SEARCH = /^[ \t]*search([ \t]|$)/;
 const DOMAIN = /^[ \t]*domain([ \t]|$)/;
 const OPTIONS = /^[ \t]*options([ \t]|$)/;
+const NDOTS = /^ndots(?::\S*)?$/;
 const BLANKS = /[ \t\r\n]+/;
 /** Docker writes it unless somebody has chosen another number. */
 const NDOTS_OF_DOCKER = "ndots:0";
@@ -141,17 +142,15 @@ function withList(lines: readonly Line[], { domains, ndots }: SearchList, end: s
 
 /** Each domain once, without the root, which means that there is no search list. */
 function withinLimits(domains: readonly string[]): readonly string[] {
-  const unique = domains.filter(
-    (domain, index) => domain !== "." && domains.findIndex((each) => isSameDomain(each, domain)) === index,
-  );
-  const fitting = unique.slice(0, SEARCH_MAX.domains);
+  const unique = new Map<string, string>();
+  for (const domain of domains) {
+    const key = domain.replace(/\.$/, "").toLowerCase();
+    if (domain !== "." && !unique.has(key)) unique.set(key, domain);
+    if (unique.size === SEARCH_MAX.domains) break;
+  }
+  const fitting = [...unique.values()];
   while (fitting.join(" ").length > SEARCH_MAX.chars) fitting.pop();
   return fitting;
-}
-
-function isSameDomain(one: string, other: string): boolean {
-  const [first, second] = [one, other].map((domain) => domain.replace(/\.$/, "").toLowerCase());
-  return first === second;
 }
 
 /** In place of the last line of its kind, or below the nameservers. */
@@ -169,7 +168,13 @@ function wordsOf(text: string): readonly string[] {
 /** Without the line, if it has no other option. */
 function withoutNdots(line: Line): readonly Line[] {
   if (!OPTIONS.test(line.body)) return [line];
-  const body = line.body.replaceAll(/[ \t]+ndots(?::\S*)?(?=[ \t]|$)/g, "");
+  // Each word after the blanks before it, so that what else is there stays as it is.
+  const [first = "", ...others] = line.body.split(/([ \t]+)/);
+  let body = first;
+  for (let at = 0; at < others.length; at += 2) {
+    const [blanks = "", word = ""] = others.slice(at, at + 2);
+    if (!NDOTS.test(word)) body += blanks + word;
+  }
   return /^options[ \t]*$/.test(body) ? [] : [{ ...line, body }];
 }
 

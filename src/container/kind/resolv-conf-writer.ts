@@ -197,7 +197,8 @@ export function isOurs(text: string, versions: FileVersions): boolean {
   const [original, written] = [textOf(versions.original), textOf(versions.written)];
   const ours = [original, written, ...intermediateTexts(original, written), ...intermediateTexts(written, original)];
   // KIND's entrypoint copies the file with a shell, which loses or adds empty lines at the end.
-  return ours.some((one) => withoutEnd(one) === withoutEnd(text));
+  const found = withoutEnd(text);
+  return ours.some((one) => withoutEnd(one) === found);
 }
 
 /**
@@ -214,8 +215,11 @@ function familiesOf(servers: readonly string[]): string {
   return [...new Set(servers.map((server) => isIP(server)))].toSorted((a, b) => a - b).join();
 }
 
+/** Without the newlines at its end. An expression for them would be tried at each newline of a text that a container wrote. */
 function withoutEnd(text: string): string {
-  return text.replace(/\n+$/, "");
+  let end = text.length;
+  while (end > 0 && text[end - 1] === "\n") end--;
+  return text.slice(0, end);
 }
 
 function isNamed(address: string, servers: readonly string[]): boolean {

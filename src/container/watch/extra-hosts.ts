@@ -41,7 +41,7 @@ interface HostLine {
 
 function hostLines(text: string): HostLine[] {
   return text.split("\n").flatMap((line): HostLine[] => {
-    const [address = "", ...names] = line.replace(/#.*$/, "").trim().split(/\s+/);
+    const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
     return names.length > 0 && addressBytes(address) !== undefined ? [{ address, names }] : [];
   });
 }

@@ -20,6 +20,8 @@ interface LibcVersion {
 export const USUAL_ORDER: LookupOrder = { file: "first", queries: true, origin: "" };
 
 const PATH = "/etc/nsswitch.conf";
+/** Of a line; no machine has more to say. */
+const LINE_LENGTH = 1024;
 const WORDS_MAX = 32;
 const SHOWN_LENGTH = 80;
 /** The first glibc that reads /etc/hosts first where there is no such file. */
@@ -49,7 +51,7 @@ export function lookupOrder(text: string | undefined, libc: LibcVersion | undefi
 function hostsLine(text: string): string | undefined {
   const lines = text.split("\n").map((line) => (line.split("#", 1)[0] ?? "").trim());
   const last = lines.findLast((line) => line.startsWith("hosts:"));
-  return last?.slice("hosts:".length).trim();
+  return last?.slice("hosts:".length).trim().slice(0, LINE_LENGTH);
 }
 
 /** glibc has an order of its own: before 2.35, a server that answers has the last word. */

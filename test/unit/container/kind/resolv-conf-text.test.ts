@@ -301,3 +301,12 @@ for (const [text, expected] of [
   test(`where an engine reads the file, the option ndots is left out, and no other: ${JSON.stringify(text.slice(0, 40))}`, () => {
     assert.equal(rewriteResolvConf(text, { addresses: [GATEWAY], search: undefined, dropsNdots: true }), expected);
   });
+
+test("64 KB that a container wrote are rewritten in one pass", () => {
+  const blanks = `options${" ".repeat(65_000)}timeout:1 ndots:0\tndots:7 ndotsx ndots\n`;
+  const expected = blanks.replace(" ndots:0\tndots:7", "").replace(" ndots\n", "\n");
+  assert.equal(rewriteResolvConf(blanks, { addresses: [], search: undefined, dropsNdots: true }), expected);
+  const words = Array.from({ length: 15_000 }, (_, index) => `d${index}`);
+  const [first = ""] = listed(`search ${words.join(" ")}\n`).split("\n");
+  assert.equal(first, `search ${SHOP.join(" ")} d0 d1 d2`);
+});

@@ -7,7 +7,12 @@ import { type TestContext, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { ResolvConfRecord } from "../../../../src/container/kind/journal.ts";
-import { ResolvConfWriter, reactionTo, restoreFile } from "../../../../src/container/kind/resolv-conf-writer.ts";
+import {
+  ResolvConfWriter,
+  isOurs,
+  reactionTo,
+  restoreFile,
+} from "../../../../src/container/kind/resolv-conf-writer.ts";
 import { ResolvConfFile, intermediateTexts } from "../../../../src/container/kind/resolv-conf-file.ts";
 import { nameserversIn } from "../../../../src/container/kind/resolv-conf-text.ts";
 import { openInRoot } from "../../../../src/kernel/libc.ts";
@@ -380,14 +385,20 @@ test("KIND's entrypoint may run at any time: the nameservers are usable by pods,
       const named = nameserversIn(node.text);
       return named.length > 0 && named.every((server) => [OURS, "10.89.0.1"].includes(server)) ? named : undefined;
     });
-    const isOurs = node.text === WRITTEN;
+    const isWritten = node.text === WRITTEN;
     const found = `${servers.join(" ")}${search === "" ? "" : " with a search list"}`;
     outcomes.set(found, (outcomes.get(found) ?? 0) + 1);
     node.writer.close();
-    if (isOurs) {
+    if (isWritten) {
       assert.equal(node.restore(), "restored");
       assert.equal(node.text, DOCKER);
     }
   }
   t.diagnostic(JSON.stringify([...outcomes]));
+});
+
+test("empty lines at the end make no other file, and any number of them elsewhere does", () => {
+  const versions = { original: Buffer.from(DOCKER, "latin1"), written: Buffer.from(WRITTEN, "latin1") };
+  assert.equal(isOurs(`${WRITTEN}${"\n".repeat(60_000)}`, versions), true);
+  assert.equal(isOurs(`${WRITTEN}${"\n".repeat(60_000)}x`, versions), false);
 });

@@ -52,6 +52,10 @@ test("an address that another entry gave the name is not that of host-gateway", 
 test("what a container adds to its hosts file is no name, and at most two addresses of a name with host-gateway", () => {
   const forged = Array.from({ length: 5_000 }, (_, i) => `10.0.${i >> 8}.${i & 255} gw evil.example\n`).join("");
   assert.deepEqual(read(["gw:host-gateway"], forged), ["gw 10.0.0.0"]);
+  // Read in one pass: what is tried at each character would take seconds.
+  assert.deepEqual(read(["gw:host-gateway"], `${"#".repeat(64_000)}\r1\n10.0.0.1 gw#${"#".repeat(1_000)}\n`), [
+    "gw 10.0.0.1",
+  ]);
   for (const text of ["\0\0gw\n\xff\xfe", "gw gw gw", "#gw", "1.2.3.4", "x".repeat(65_536)])
     assert.deepEqual(read(["gw:host-gateway"], text), [], text.slice(0, 10));
 });

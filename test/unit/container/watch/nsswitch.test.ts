@@ -40,5 +40,6 @@ test("without a file or a line the C library decides, and musl reads none", () =
 test("a long line, or binary data, is read, and little of it is told", () => {
   const long = lookupOrder(`hosts: ${"x ".repeat(30_000)}`, GLIBC);
   assert.deepEqual([long.queries, long.origin.length < 150], [false, true]);
+  assert.equal(lookupOrder(`hosts: dns ${"[".repeat(60_000)}`, GLIBC).queries, true);
   assert.equal(lookupOrder(`\0\u001B[2J${"[".repeat(60_000)}`, GLIBC).queries, true);
 });
