@@ -8,6 +8,7 @@
  */
 import { constants, openSync } from "node:fs";
 
+import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { optionInPool, readInPool } from "./in-pool.ts";
 import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, socket } from "./libc.ts";
@@ -49,6 +50,7 @@ const TARGET_NAME = 2;
 const TARGET_DATA = 32;
 const ERROR_INITIAL = 0x45;
 const VERDICT_DROP = -1;
+const PIECE_ENTRIES = 128;
 
 export type XtablesFamily = keyof typeof KINDS;
 
@@ -114,32 +116,36 @@ async function readAll(within: Within, family: XtablesFamily): Promise<Xtables> 
 }
 
 /** The names of a table's user-defined chains, and its end marker, called ERROR. */
-export function chainsIn(family: XtablesFamily, table: Xtable): string[] {
+export async function chainsIn(family: XtablesFamily, table: Xtable): Promise<string[]> {
   const names: string[] = [];
-  visitEntries(family, table, (bytes, _, target) => {
+  await visitEntries(family, table, (bytes, _, target) => {
     if (isChain(bytes, target)) names.push(textIn(bytes, target + TARGET_DATA));
   });
   return names;
 }
 
 /** Packets dropped by rules of one chain. */
-export function droppedInChain(family: XtablesFamily, table: Xtable, chain: string): number {
+export async function droppedInChain(family: XtablesFamily, table: Xtable, chain: string): Promise<number> {
   const { countAt } = KINDS[family];
   let isThere = false;
   let dropped = 0;
-  visitEntries(family, table, (bytes, entry, target) => {
+  await visitEntries(family, table, (bytes, entry, target) => {
     if (isChain(bytes, target)) isThere = textIn(bytes, target + TARGET_DATA) === chain;
     else if (isThere && isDrop(bytes, target)) dropped += Number(bytes.readBigUInt64LE(entry + countAt));
   });
   return dropped;
 }
 
+type VisitEntry = (bytes: Buffer, entry: number, target: number) => void;
+
 /** Visits each entry of a table with its offset and its target's. */
-function visitEntries(
-  family: XtablesFamily,
-  { entries: bytes }: Xtable,
-  visit: (bytes: Buffer, entry: number, target: number) => void,
-): void {
+async function visitEntries(family: XtablesFamily, table: Xtable, visit: VisitEntry): Promise<void> {
+  await inSlices(visiting(family, table, visit));
+}
+
+/** One piece is many entries. */
+function* visiting(family: XtablesFamily, { entries: bytes }: Xtable, visit: VisitEntry): Generator<void> {
+  let count = 0;
   const { targetAt, nextAt, countAt } = KINDS[family];
   for (let at = 0; at + countAt + 8 <= bytes.length;) {
     const next = bytes.readUInt16LE(at + nextAt);
@@ -147,6 +153,7 @@ function visitEntries(
     if (next < countAt || target + TARGET_DATA + 4 > bytes.length) break;
     visit(bytes, at, target);
     at += next;
+    if (++count % PIECE_ENTRIES === 0) yield;
   }
 }
 

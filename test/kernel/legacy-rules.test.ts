@@ -166,7 +166,7 @@ test("chains are identified by their names only, in each family", async () => {
     async ({ within }) => {
       const chains: string[][] = [];
       for (const family of ["ip", "ip6"] as const)
-        chains.push(chainsIn(family, (await readXtables(within, family))?.get("nat") ?? assert.fail()));
+        chains.push(await chainsIn(family, (await readXtables(within, family))?.get("nat") ?? assert.fail()));
       return chains;
     },
   );

@@ -579,11 +579,17 @@ var LIMITS = {
   sparedConversations: 64,
   /** Rules and chains searched for what may block queries. The rest is skipped, which is reported. */
   culpritRules: 2e3,
+  /** Chains that are named as what may block them. */
+  culpritsNamed: 8,
   /**
    * The longest iptables-legacy table that is parsed, some 25,000 rules. A longer one is reported as skipped, and
    * counts as foreign. Reading this much takes 30 ms, its own program 80 ms.
    */
   xtableBytes: 4 * 1024 * 1024,
+  /** What iptables-save may print of a namespace, more than its tables of that length. */
+  iptablesSavedBytes: 4 * 1024 * 1024,
+  /** Rules of a namespace that mention our chains of iptables-legacy. */
+  iptablesRulesOfOurs: 4096,
   /** How long tables of iptables-legacy may take to be read, most of it waiting for another program's lock. */
   xtablesMs: 500,
   /** The same for a cleanup, which must not overlook chains: less than `jobLateMs`, after which it gives up the namespace. */

@@ -3,6 +3,7 @@
  * is not a culprit: our first chain sets a zone, and so the packet is tracked whether notrack comes before or after it.
  */
 import { LIMITS } from "../../base/limits.ts";
+import { cutMiddle } from "../../base/lib/cut-middle.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
@@ -11,7 +12,7 @@ import * as nft from "../../kernel/nft-constants.ts";
 import { readXtables } from "../../kernel/xtables.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { hasOurChains } from "./iptables-chains.ts";
-import { foreignTablesIn } from "./iptables-text.ts";
+import { readSaved } from "./iptables-saved.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { TABLE_NAME } from "./plan.ts";
 
@@ -24,6 +25,8 @@ const OUR_PRIORITY_NAT = -101;
 /** Where an IPv4 header has its two addresses. */
 const ADDRESSES_AT: ReadonlySet<number> = new Set([12, 16]);
 const IPV4_BYTES = 4;
+/** Of what is named; a container may write 255 characters. */
+const NAME_LENGTH = 64;
 /** The first octet of the loopback network. */
 const LOOPBACK = 127;
 
@@ -53,9 +56,14 @@ export async function findCulprits(netns: NetNamespace): Promise<string[]> {
   const budget = new ReadBudget();
   const all = await netns.read(() => readChains(netns.memory, budget));
   const chains = all.filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
-  return [
+  const found = [
     ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11's rules`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
+  ];
+  const more = found.length - LIMITS.culpritsNamed;
+  return [
+    ...found.slice(0, LIMITS.culpritsNamed),
+    ...(more > 0 ? [`and ${more} more`] : []),
     ...(budget.isExhausted ? ["there are too many rules to check all of them"] : []),
     ...(await legacyCulprits(netns)),
   ];
@@ -89,7 +97,8 @@ function drops({ hook, isDropPolicy, rules }: Chain): boolean {
 function describe({ family, table, name, hook }: Chain): string {
   const where = hook === undefined ? "" : ` (hook ${hook.name}, priority ${hook.priority})`;
   const early = hook !== undefined && hook.priority < PRIORITY_CONNTRACK ? ", before connection tracking" : "";
-  return `chain "${name}" of table ${family} "${table}"${where}${early}`;
+  const [chain, owner] = [name, table].map((each) => cutMiddle(each, NAME_LENGTH));
+  return `chain "${chain}" of table ${family} "${owner}"${where}${early}`;
 }
 
 /** Reads chains first, so that they are known even where there are too many rules to read. */
@@ -192,8 +201,8 @@ async function legacyCulprits({ fd, within }: NetNamespace): Promise<string[]> {
   const tables = await readXtables(within, "ip");
   if (tables === undefined) return ["tables of iptables-legacy cannot be read, because another program changes them"];
   const unread = [...tables].filter(([, table]) => table === undefined).map(([name]) => name);
-  const names = hasOurChains("ip", tables)
-    ? foreignTablesIn(await (await iptablesTool()).save("ip", fd))
+  const names = (await hasOurChains("ip", tables))
+    ? [...(await readSaved(await (await iptablesTool()).save("ip", fd))).foreignTables]
     : [...tables.keys()];
   const culprits = names.filter((name) => name !== "nat");
   return [

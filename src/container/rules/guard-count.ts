@@ -8,7 +8,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { droppedInChain, readXtables } from "../../kernel/xtables.ts";
 import { packetsIn } from "./drop-counters.ts";
-import { GUARD_LOCATION } from "./iptables-text.ts";
+import { GUARD_LOCATION } from "./our-chains.ts";
 import { IP_FAMILIES, type IpFamily, GUARD_CHAIN } from "./plan.ts";
 import { visitRulesOf } from "./installed-rules.ts";
 
@@ -47,5 +47,5 @@ function droppedByTables(memory: NetlinkMemory): number {
 async function droppedByChains({ within }: Readable, family: IpFamily): Promise<number> {
   const { table, chain } = GUARD_LOCATION;
   const found = (await readXtables(within, family))?.get(table);
-  return found === undefined ? 0 : droppedInChain(family, found, chain);
+  return found === undefined ? 0 : await droppedInChain(family, found, chain);
 }

@@ -23,8 +23,9 @@ import type { FailureCode } from "../../base/model/not-served.ts";
 import { FAMILY_NUMBER } from "./nft-commands.ts";
 import { readXtables } from "../../kernel/xtables.ts";
 import { hasOurChains } from "./iptables-chains.ts";
-import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
+import { listenersIn, readSaved } from "./iptables-saved.ts";
 import { iptablesTool } from "./iptables-tool.ts";
+import { CHAIN_PREFIX } from "./our-chains.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type ChainName, IP_FAMILIES, type IpFamily, type Protocol, TABLE_NAME } from "./plan.ts";
 
@@ -41,6 +42,8 @@ export interface InstalledRules {
   readonly owner: "instance" | "orphaned" | "permanent";
 }
 
+/** An instance has a few in a namespace. Whoever may write rules there can name any number. */
+const LISTENERS_TRIED = 64;
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
 
 /** Tables of iptables-legacy whose lock others hold for longer than `waitMs` are reported to `onUnread`, and count as without ours. */
@@ -56,7 +59,7 @@ export async function installedRules(
   for (const [index, family] of IP_FAMILIES.entries()) if (legacy[index] === undefined) onUnread(family);
   const chains: InstalledRules[] = [];
   for (const [index, family] of IP_FAMILIES.entries())
-    if (hasOurChains(family, legacy[index])) chains.push(await installedChains(netns, family));
+    if (await hasOurChains(family, legacy[index])) chains.push(await installedChains(netns, family));
   return [...tables, ...chains];
 }
 
@@ -156,7 +159,8 @@ function comparedValues(expression: ReadonlyMap<number, Buffer>): Buffer[] {
 
 async function installedChains({ fd, within }: NetNamespace, family: IpFamily): Promise<InstalledRules> {
   const tool = await iptablesTool();
-  const listeners = listenersIn(await tool.save(family, fd)).flatMap(({ protocol, address, port }) => {
+  const saved = await readSaved(await tool.save(family, fd));
+  const listeners = listenersIn(saved).flatMap(({ protocol, address, port }) => {
     const bytes = addressBytes(address);
     return bytes === undefined ? [] : [{ protocol, address: bytes, port }];
   });
@@ -172,7 +176,7 @@ interface Listener {
 
 /** A running instance has all of its ports open; a single open port may belong to another program by now. */
 function ownerOf(listeners: readonly Listener[]): InstalledRules["owner"] {
-  return listeners.length > 0 && listeners.every(isTaken) ? "instance" : "orphaned";
+  return listeners.length > 0 && listeners.slice(0, LISTENERS_TRIED).every(isTaken) ? "instance" : "orphaned";
 }
 
 function isTaken({ protocol, address, port }: Listener): boolean {

@@ -4,8 +4,10 @@
  */
 import { type Xtables, chainsIn } from "../../kernel/xtables.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { type TextOptions, isOurChain, restoreText } from "./iptables-text.ts";
+import { readSaved } from "./iptables-saved.ts";
+import { type TextOptions, restoreText } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
+import { isOurChain } from "./our-chains.ts";
 import type { IpFamily, TablePlan } from "./plan.ts";
 
 /** Returns the chains that could only be emptied, because foreign rules jump to them. */
@@ -16,7 +18,7 @@ export async function applyChains(
   options: TextOptions,
 ): Promise<readonly string[]> {
   const tool = await iptablesTool();
-  const { text, emptied } = restoreText(plan, await tool.save(family, namespace), options);
+  const { text, emptied } = restoreText(plan, await readSaved(await tool.save(family, namespace)), options);
   if (text !== "") await tool.restore(family, namespace, text);
   return emptied;
 }
@@ -35,8 +37,9 @@ export async function removeChains(family: IpFamily, namespace: number): Promise
 }
 
 /** Whether our chains exist, as far as the tables can be read. */
-export function hasOurChains(family: IpFamily, tables: Xtables | undefined): boolean {
-  return [...(tables ?? [])].some(
-    ([name, table]) => table !== undefined && chainsIn(family, table).some((chain) => isOurChain(name, chain)),
-  );
+export async function hasOurChains(family: IpFamily, tables: Xtables | undefined): Promise<boolean> {
+  for (const [name, table] of tables ?? []) {
+    if (table !== undefined && (await chainsIn(family, table)).some((chain) => isOurChain(name, chain))) return true;
+  }
+  return false;
 }

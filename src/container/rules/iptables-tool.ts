@@ -10,7 +10,6 @@ import type { IpFamily } from "./plan.ts";
 
 /** Searched after PATH, which often lacks the sbin folders. */
 const SYSTEM_FOLDERS = "/usr/sbin:/sbin:/usr/bin:/bin";
-const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 const STDERR_CHARS_MAX = 300;
 /** The first version with the option -w, which waits for the xtables lock. */
 const FIRST_WITH_WAIT = [1, 6, 2];
@@ -102,11 +101,13 @@ async function runProgram(
     const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
     let bytes = 0;
     let failure: Error | undefined;
+    const most = LIMITS.iptablesSavedBytes;
     for (const name of ["stdout", "stderr"] as const) {
       child[name]?.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes <= OUTPUT_BYTES_MAX) output[name].push(chunk);
-        else child.kill("SIGKILL");
+        if (bytes <= most) return void output[name].push(chunk);
+        failure ??= new Error(`it prints more than ${most / 2 ** 20} MiB`);
+        child.kill("SIGKILL");
       });
     }
     // One that ends early does not read its input.

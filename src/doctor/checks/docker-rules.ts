@@ -9,7 +9,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { DOCKER_CHAIN, DOCKER_TABLE } from "../../container/rules/port-redirects.ts";
-import { CHAIN_PREFIX } from "../../container/rules/iptables-text.ts";
+import { CHAIN_PREFIX } from "../../container/rules/our-chains.ts";
 
 export type DockerRules = "iptables (nft)" | "iptables-legacy" | "nftables";
 
