@@ -66,7 +66,8 @@ export function swarmList(
   };
   for (const [name, json] of Object.entries(listed ?? {})) {
     if (name.length > NAME_CHARS) continue;
-    const all = (json?.Tasks ?? []).flatMap(taskOf);
+    // The engine lists them in no order.
+    const all = (json?.Tasks ?? []).flatMap(taskOf).toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const tasks = all.slice(0, tasksLeft);
     tasksLeft -= tasks.length;
     omitted += all.length - tasks.length;

@@ -3,6 +3,8 @@
  * lacks what has no healthy task, so no address in it is ever answered: it says which names are the swarm's, and feeds
  * what people read.
  */
+import { isDeepStrictEqual } from "node:util";
+
 import { LIMITS } from "../../../base/limits.ts";
 import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
 import type { SwarmList, SwarmService } from "../../facts/swarm-fact.ts";
@@ -14,8 +16,11 @@ interface KnownList {
   readonly list: SwarmList;
   /** When it last had other machines than this one; undefined: never. */
   readonly othersAt: number | undefined;
-  /** When each service was listed last, by its name and aliases in lower case. */
-  readonly services: ReadonlyMap<string, number>;
+  readonly listedAt: number;
+  /** The names and aliases of services, in lower case. */
+  readonly services: ReadonlySet<string>;
+  /** When others that were listed before were listed last. */
+  readonly earlier: ReadonlyMap<string, number>;
   /** The newest task of each slot, as SERVICE.SLOT. */
   readonly slots: ReadonlyMap<string, string>;
   /** Names with a dot of containers that were attached by hand, and such aliases. */
@@ -38,23 +43,35 @@ export class SwarmLists {
     this.#now = now;
   }
 
-  put(networkId: string, list: SwarmList): void {
+  /** Returns whether it differs from the last one. */
+  put(networkId: string, list: SwarmList): boolean {
     const nowMs = this.#now();
     const known = this.#lists.get(networkId);
-    const before = known?.services ?? new Map<string, number>();
-    const recent = [...before].filter(([, atMs]) => nowMs - atMs < LIMITS.swarmServiceMs);
-    const listed = list.services
-      .filter(({ name }) => name !== "")
-      .flatMap(({ name, aliases }) => [name, ...aliases].map((each) => [each.toLowerCase(), nowMs] as const));
+    const seen = { listedAt: nowMs, othersAt: hasOthers(list) ? nowMs : known?.othersAt };
+    if (known !== undefined && isDeepStrictEqual(known.list, list)) {
+      this.#lists.set(networkId, { ...known, ...seen });
+      return false;
+    }
+    const named = list.services.filter(({ name }) => name !== "");
+    const services = new Set(
+      named.flatMap(({ name, aliases }) => [name, ...aliases].map((each) => each.toLowerCase())),
+    );
+    const earlier = [
+      ...(known?.earlier ?? []),
+      ...[...(known?.services ?? [])].map((name) => [name, known?.listedAt ?? 0] as const),
+    ];
+    const recent = earlier.filter(([name, atMs]) => !services.has(name) && nowMs - atMs < LIMITS.swarmServiceMs);
     this.#lists.set(networkId, {
       list,
-      othersAt: hasOthers(list) ? nowMs : known?.othersAt,
-      services: new Map([...recent.slice(-LIMITS.swarmServices), ...listed]),
+      ...seen,
+      services,
+      earlier: new Map(recent.slice(-LIMITS.swarmServices)),
       slots: slotsOf(list),
       dotted: new Set(dottedNames(list)),
       byName: placesByName(list),
       byAddress: placesByAddress(list),
     });
+    return true;
   }
 
   remove(networkId: string): void {
@@ -90,7 +107,8 @@ export class SwarmLists {
 
   /** Whether a service of this name, in lower case, is listed or was within the last hour. */
   isService(networkId: string, name: string): boolean {
-    const atMs = this.#lists.get(networkId)?.services.get(name);
+    const known = this.#lists.get(networkId);
+    const atMs = known?.services.has(name) === true ? known.listedAt : known?.earlier.get(name);
     return atMs !== undefined && this.#now() - atMs < LIMITS.swarmServiceMs;
   }
 

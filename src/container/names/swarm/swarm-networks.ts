@@ -46,10 +46,9 @@ export class SwarmNetworks implements NameSource {
     return this.#lists;
   }
 
-  /** The engine has listed the services of a network. */
+  /** The engine has listed the services of a network; most lists say nothing new. */
   putList(networkId: string, list: SwarmList): void {
-    this.#lists.put(networkId, list);
-    this.#onChange();
+    if (this.#lists.put(networkId, list)) this.#onChange();
   }
 
   removeList(networkId: string): void {

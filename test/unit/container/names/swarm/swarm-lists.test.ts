@@ -32,3 +32,28 @@ test("alone after there were others: for how long, and forgotten after a while",
   nowMs += LIMITS.swarmServiceMs;
   assert.equal(lists.aloneForMs("mesh"), undefined, "it may be so on purpose");
 });
+
+test("a list that says the same in another order is no change, and what is no longer listed is a service for an hour", () => {
+  let nowMs = 0;
+  const lists = new SwarmLists(() => nowMs);
+  const put = (...names: readonly string[]): boolean => {
+    const Tasks = names.map((name) => ({
+      Name: `${name}.1.x`,
+      EndpointIP: "10.0.1.7",
+      Info: { "Host IP": "192.0.2.1" },
+    }));
+    const Services = Object.fromEntries(
+      ["API", ...names.toSorted()].map((name) => [name, { VIP: "10.0.1.200", Tasks }]),
+    );
+    return lists.put("mesh", swarmList("mesh", { Services }));
+  };
+  assert.deepEqual([put("web", "db"), put("db", "web"), put("db")], [true, false, true]);
+  assert.deepEqual([lists.isService("mesh", "api"), lists.isService("mesh", "web")], [true, true]);
+  nowMs = LIMITS.swarmServiceMs - 1;
+  assert.equal(put("db"), false);
+  assert.equal(lists.isService("mesh", "web"), true);
+  nowMs++;
+  assert.deepEqual([lists.isService("mesh", "web"), lists.isService("mesh", "db")], [false, true]);
+  nowMs += LIMITS.swarmServiceMs;
+  assert.equal(lists.isService("mesh", "db"), false, "the list is too old");
+});

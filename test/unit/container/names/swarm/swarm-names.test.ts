@@ -149,8 +149,8 @@ test("there are no such names on the ingress network, in strict mode or for a KI
 test("the list names services, tasks, slots and containers of other machines, for people", () => {
   const listed = [...(setUp().names?.list() ?? [])].map(({ name, source, records = [] }) => [name, source, ...records]);
   assert.deepEqual(listed.slice(0, 2), [
-    ["far.box", "swarm container", "on 192.0.2.1"],
     ["far", "swarm container", "on 192.0.2.1"],
+    ["far.box", "swarm container", "on 192.0.2.1"],
   ]);
   assert.deepEqual(
     listed.filter(([name]) => /web/.test(name ?? "")),
