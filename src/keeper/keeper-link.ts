@@ -103,7 +103,11 @@ export class KeeperLink {
       child.on("exit", (code, signal) => this.#handleLoss(child, `it exited with ${signal ?? code}`));
       this.#connect(new Channel(ours), child.pid ?? null);
     } catch (error) {
-      closeQuietly(ours);
+      if (this.#channel === undefined) closeQuietly(ours);
+      else {
+        this.#kill();
+        this.#reset();
+      }
       this.#restartLater(reasonOf(error));
     } finally {
       for (const fd of [theirs, listener]) if (fd >= 0) closeQuietly(fd);

@@ -25,7 +25,7 @@ import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import { HandBack } from "./hand-back.ts";
 import { DeferredClose, closeDescriptors } from "./held-descriptors.ts";
-import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
+import { PROGRAMS_MAX, PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { PeerProcess } from "./peer-process.ts";
 import { Refusals } from "./refusals.ts";
 import { whyNotTaker } from "./taker.ts";
@@ -227,7 +227,7 @@ export class Keeper {
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
       else if (successor.stage !== "given") return this.#dropSuccessor(successor, "it sent a message out of turn");
     }
-    if (successor.peer.isGone) this.#dropSuccessor(successor, "it exited");
+    if (successor.peer.isGone || successor.peer.hasEnded()) this.#dropSuccessor(successor, "it exited");
   }
 
   #requestTakeover(successor: Successor): void {
@@ -319,9 +319,21 @@ export class Keeper {
   #adopt(held: Map<number, HeldNamespace>): void {
     for (const [key, namespace] of held) {
       held.delete(key);
-      const [old] = [...this.#held].find(([, { id }]) => id === namespace.id) ?? [];
-      this.#hold(this.#held, old ?? --this.#adopted, namespace);
+      const [old, before] = [...this.#held].find(([, { id }]) => id === namespace.id) ?? [--this.#adopted];
+      const programs = before === undefined ? namespace.programs : this.#keepTables(old, before, namespace);
+      this.#hold(this.#held, old, { ...namespace, programs });
     }
+  }
+
+  /**
+   * The link may still run the program of the process before, which calls through a table that the kernel empties when nobody has
+   * it open.
+   */
+  #keepTables(key: number, before: HeldNamespace, { programs }: HeldNamespace): readonly number[] {
+    if (programs.length === 0) return programs;
+    const kept = before.programs.slice(1, 1 + PROGRAMS_MAX - programs.length);
+    this.#held.set(key, { ...before, programs: before.programs.filter((fd) => !kept.includes(fd)) });
+    return [...programs, ...kept];
   }
 
   /**

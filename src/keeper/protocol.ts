@@ -7,10 +7,10 @@ import { LIMITS } from "../base/limits.ts";
 import { type HeldNamespace, type HeldPair, type HeldTable, WHEN_ALONE } from "../base/model/held-namespace.ts";
 
 /** Must change whenever anything below changes. */
-export const PROTOCOL_VERSION = 6;
+export const PROTOCOL_VERSION = 7;
 
-/** A link, and the map that its program calls through. */
-const PROGRAMS_MAX = 2;
+/** A link, the table that its program calls through, and those of processes that ended before theirs was there. */
+export const PROGRAMS_MAX = 8;
 
 /** The main process sends these, or a new process. */
 export type ToKeeper =
@@ -65,7 +65,8 @@ export function encode(message: ToKeeper | FromKeeper): WireMessage {
   if (!("namespace" in message)) return { bytes: Buffer.from(JSON.stringify(message)), descriptors: [] };
   const { netlink, pairs, programs, gate, ...fields } = message.namespace;
   const hasGate = gate !== undefined;
-  const namespace = { ...fields, hasGate, pairs: pairs.map(({ listening }) => listening) };
+  const listeners = pairs.map(({ listening }) => listening);
+  const namespace = { ...fields, hasGate, pairs: listeners, programs: programs.length };
   return {
     bytes: Buffer.from(JSON.stringify({ ...message, namespace })),
     descriptors: [netlink, ...(hasGate ? [gate] : []), ...pairs.flatMap(({ udp, tcp }) => [udp, tcp]), ...programs],
@@ -152,7 +153,7 @@ function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamesp
   if (typeof isLocked !== "boolean" || typeof hasGate !== "boolean" || alone === undefined) return undefined;
   if (tables === undefined || spared === undefined || listeners === undefined) return undefined;
   const programs = others.slice(listeners.length * 2);
-  if (others.length < listeners.length * 2 || programs.length > PROGRAMS_MAX) return undefined;
+  if (programs.length > PROGRAMS_MAX || programs.length !== value["programs"]) return undefined;
   const pairs = listeners.map((listening, index): HeldPair => ({
     udp: others[index * 2] as number,
     tcp: others[index * 2 + 1] as number,

@@ -80,6 +80,7 @@ export interface ContainerSideParts {
   readonly hold: Keep | undefined;
   /** What the previous process left for a namespace. */
   readonly inherit: (id: string) => HeldNamespace | undefined;
+  readonly disinherit?: (id: string) => void;
   readonly refusing?: Refusing;
   /** Nothing is attached before this resolves. */
   readonly startAfter: Promise<void>;

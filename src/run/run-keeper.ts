@@ -76,6 +76,12 @@ export class RunKeeper {
     return found;
   };
 
+  /** It could not be taken over, and its rules are gone. */
+  readonly disinherit = (id: string): void => {
+    this.#opening.delete(id);
+    this.#endResumed(id);
+  };
+
   readonly refusing: Refusing = {
     begin: async (served, onEnd) => {
       const { openGate: _, ...held } = served;
@@ -99,7 +105,9 @@ export class RunKeeper {
     const refused = { ...held, alone: "refuse-now" } as const;
     const hold = link.hold({ ...refused, openGate: () => undefined });
     this.#refused.set(held.id, { held: refused, hold, onEnd });
-    if (await link.isTold()) return true;
+    const isTold = await link.isTold();
+    // Meanwhile it may have been resumed, or handed back.
+    if (isTold || this.#refused.get(held.id)?.hold !== hold) return true;
     this.#refused.delete(held.id);
     hold.release();
     closeDescriptors(held);
@@ -124,11 +132,15 @@ export class RunKeeper {
    * the keeper holds what that needs, and the old one may end after that.
    */
   async #takePlace(link: KeeperLink, id: string): Promise<void> {
-    const before = this.#resumed.get(id);
-    this.#resumed.delete(id);
     await link.isTold();
     await this.#platform.kernelAnswers?.takePlaces();
+    this.#endResumed(id);
+  }
+
+  #endResumed(id: string): void {
+    const before = this.#resumed.get(id);
     if (before === undefined) return;
+    this.#resumed.delete(id);
     before.hold.release();
     closeDescriptors(before.held);
     before.onEnd?.();
@@ -173,8 +185,11 @@ export class RunKeeper {
   }
 
   /** What is to be served at once is served now; hands the remaining namespaces back, but not to refuse them is for `settled`. */
-  finishTakeover(): void {
+  async finishTakeover(): Promise<void> {
+    // What is attached from now on takes its place on its own.
     this.#isTakingOver = false;
+    this.flush();
+    await this.#platform.kernelAnswers?.takePlaces();
     for (const namespace of this.#inherited.values()) {
       if (namespace.alone === "hand-back" || this.#link === undefined) void handBack(namespace, this.#platform);
       else void this.#refuse(namespace);

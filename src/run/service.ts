@@ -149,7 +149,7 @@ export class Service {
         void serving.containerSide.synced.passed.then(attachGate.open);
       }
       const stop = AbortSignal.any([this.#untilStopped(signal), handedOver.signal]);
-      const parts = { log: this.#log, platform, resources, keeper, containerSide: serving.containerSide };
+      const parts = { log: this.#log, resources, keeper, containerSide: serving.containerSide };
       const takeover =
         predecessor && (async () => await takeOverFrom(predecessor, { ...parts, begin: attachGate.open }, stop));
       await this.#serveWith(serving, { folder, quarantines, handover }, stop, takeover);

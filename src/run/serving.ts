@@ -74,7 +74,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   );
   const cluster = new ClusterLink(settings.cluster, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
   const journal = new Journal(folder);
-  const { hold, inherit, refusing } = keeper;
+  const { hold, inherit, disinherit, refusing } = keeper;
   const sideParts = {
     settings,
     log,
@@ -88,7 +88,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     journal,
     quarantines,
     hold,
-    inherit,
+    ...{ inherit, disinherit },
     refusing,
     startAfter,
   };

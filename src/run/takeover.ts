@@ -12,7 +12,6 @@ import type { Predecessor } from "../keeper/predecessor.ts";
 import { Fault } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { ContainerSide } from "./container-side.ts";
-import type { Platform } from "./platform.ts";
 import type { ExclusiveResources } from "./exclusive-resources.ts";
 import type { RunKeeper } from "./run-keeper.ts";
 
@@ -21,7 +20,6 @@ const SETTLED_POLL_MS = 250;
 
 interface TakeoverParts {
   readonly log: Log;
-  readonly platform: Platform;
   readonly resources: ExclusiveResources;
   readonly keeper: RunKeeper;
   readonly containerSide: ContainerSide;
@@ -31,7 +29,7 @@ interface TakeoverParts {
 
 /** Returns once it serves in place of the old process, or when `signal` ends it before anything was touched. */
 export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverParts, signal: AbortSignal): Promise<void> {
-  const { log, platform, resources, keeper, containerSide, begin } = parts;
+  const { log, resources, keeper, containerSide, begin } = parts;
   while (!containerSide.synced.isOpen) {
     if (signal.aborted) return predecessor.channel.close();
     await sleep(POLL_MS);
@@ -50,9 +48,7 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   begin();
   const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
   while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(POLL_MS);
-  keeper.flush();
-  await platform.kernelAnswers?.takePlaces();
-  keeper.finishTakeover();
+  await keeper.finishTakeover();
   void whenSettled(containerSide).then(() => keeper.settled());
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }

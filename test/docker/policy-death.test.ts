@@ -226,6 +226,25 @@ test("cleanup refuses to open what the keeper refuses, and does it with --polici
   await assertServing();
 });
 
+test("a container that was served on trial before is refused, too", async () => {
+  await untilKept();
+  instance.kill("SIGKILL");
+  await instance.ended();
+  await assertRefusing();
+  const settings = { answers: "process" };
+  instance = await startDns11(engine, { args: ["--config", file], settings, stateDir: first.stateDir });
+  await untilKept();
+  const chain = "{ type filter hook output priority -400; ip daddr 127.0.0.11 drop; }";
+  await agent.enter("nft", [`add table ip foreign; add chain ip foreign out ${chain}`]);
+  await instance.waitFor("agent", "failed");
+  await agent.enter("nft", ["delete table ip foreign"]);
+  await untilKept();
+  instance.kill("SIGKILL");
+  await instance.ended();
+  await assertRefusing();
+  await restart();
+});
+
 test("a container that is quarantined is refused, until it is released", async () => {
   const keeper = await untilKept();
   await withNoLeak(async () => {

@@ -46,6 +46,8 @@ export interface AttachmentParts extends KernelTierParts {
   readonly refusing?: Refusing | undefined;
   /** What the old process held for this namespace; returned once. */
   readonly inherit?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
+  /** It could not be served with that. */
+  readonly disinherit?: ((id: NamespaceId) => void) | undefined;
   /** Called when an endpoint starts and stops counting. */
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
   /** Called when the state changes. */

@@ -186,6 +186,7 @@ export class Attachment {
       if (result.kind === "works" && serving.isTrial && isCurrent()) {
         await this.#replaceRules(serving, () => servingPlan(planInputOf(serving, this.#spared)));
         serving.isTrial = false;
+        this.#hold.renew();
         if (!isCurrent()) return;
         await this.#markVerified();
         // Probe again without the trial mark: foreign rules that match marks may treat clients' queries differently.
@@ -281,7 +282,7 @@ export class Attachment {
     return isLeft;
   }
 
-  /** Lets go after a takeover: another process serves the namespace, so rules and sockets stay. */
+  /** Lets go after a takeover: another process serves the namespace. Rules and sockets stay, and the program until this one exits. */
   abandon(): void {
     const serving = this.#serving;
     this.#serving = undefined;
@@ -291,7 +292,6 @@ export class Attachment {
       serving.isEnded = true;
       serving.endpoint.close();
       serving.rules.close();
-      closeKernelTier(serving.kernel);
     }
     this.#leave();
   }

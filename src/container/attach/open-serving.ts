@@ -118,6 +118,7 @@ export async function openServing(
   } catch (error) {
     lifetime.isEnded = true;
     await rollBack(netns, request, created);
+    if (held !== undefined) parts.disinherit?.(id);
     throw error;
   }
 }

@@ -64,7 +64,8 @@ export async function openListener(
     );
     return { netns, table, pairs, waiting };
   } catch (error) {
-    table?.close();
+    if (table !== undefined) table.close();
+    else if (held !== undefined) void closeInPool(held.netlink);
     closeSockets(pairs);
     for (const { udp } of waiting) closeQuietly(udp);
     closeQuietly(fd);

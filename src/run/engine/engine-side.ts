@@ -225,7 +225,9 @@ export class EngineSide implements ContainerSide {
   }
 
   async pause(): Promise<void> {
-    await Promise.all([this.reconciler, this.listener, this.lan.lan].map(async (each) => await each.pause()));
+    // These may wait for a lock of the host. Containers are served meanwhile.
+    await Promise.all([this.listener, this.lan.lan].map(async (each) => await each.pause()));
+    await this.reconciler.pause();
   }
 
   resume(): void {
@@ -280,7 +282,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openReconciler(): Reconciler {
-    const { platform, hold, inherit, refusing, startAfter, querySide, quarantines, counts } = this.#parts;
+    const { platform, hold, inherit, disinherit, refusing, startAfter, querySide, quarantines, counts } = this.#parts;
     const { host } = this.#link;
     return new Reconciler(
       {
@@ -295,7 +297,7 @@ export class EngineSide implements ContainerSide {
         nextZone: zoneAllocator(),
         openEndpointFor: querySide.openEndpointFor,
         keep: hold,
-        inherit,
+        ...{ inherit, disinherit },
         refusing,
         isEnforced: (id) => querySide.policies.isEnforcedIn(id),
         onLeft: (id) => querySide.policies.isEnforcedIn(id) && this.#log.onLeft(this.#nameOf(id)),

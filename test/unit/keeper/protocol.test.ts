@@ -84,6 +84,7 @@ test("invalid messages are rejected", () => {
     { is: "hold", key: 1, namespace: { ...encoded, tables: [{ family: "inet", name: "dns11" }] } },
     { is: "hold", key: 1, namespace: { ...encoded, tables: "dns11" } },
     { is: "hold", key: 1, namespace: { ...encoded, spared: [0.5] } },
+    { is: "hold", key: 1, namespace: { ...encoded, programs: 1 } },
     { is: "hold", key: 1, namespace: { ...encoded, pairs: encoded.pairs.slice(1) } },
     { is: "hold", key: 1, namespace: { ...encoded, pairs: Array.from({ length: 1_000 }, () => encoded.pairs[0]) } },
     { is: "hold", key: 1, namespace: { ...encoded, pairs: [{ ...encoded.pairs[0], udpPort: -1 }, encoded.pairs[1]] } },
