@@ -40,6 +40,8 @@ export class RunKeeper {
   readonly #opening = new Set<string>();
   /** The takeover ends with that for all namespaces in one step. */
   #isTakingOver = false;
+  /** What the previous process has left is not known yet. */
+  #mayInherit = true;
   /** Of these the containers are known, and are not to be served. */
   readonly #refusedOn = new Set<string>();
   /** That of the previous process, where this one has no keeper. */
@@ -88,7 +90,10 @@ export class RunKeeper {
       this.#refusedOn.add(held.id);
       return await this.#refuse(copyOf(held), onEnd);
     },
-    goOn: (id) => void this.#refusedOn.add(id),
+    goOn: (id) => {
+      this.#refusedOn.add(id);
+      return this.#mayInherit || this.#inherited.has(id) || this.#refused.has(id);
+    },
     end: (id) => {
       this.#refusedOn.delete(id);
       this.#handBack(id);
@@ -156,6 +161,7 @@ export class RunKeeper {
   }
 
   start(): void {
+    this.#mayInherit = false;
     this.#link?.start();
   }
 
@@ -187,7 +193,7 @@ export class RunKeeper {
   /** What is to be served at once is served now; hands the remaining namespaces back, but not to refuse them is for `settled`. */
   async finishTakeover(): Promise<void> {
     // What is attached from now on takes its place on its own.
-    this.#isTakingOver = false;
+    this.#isTakingOver = this.#mayInherit = false;
     this.flush();
     await this.#platform.kernelAnswers?.takePlaces();
     for (const namespace of this.#inherited.values()) {

@@ -110,6 +110,22 @@ async function assertHandedBack(): Promise<void> {
   assert.doesNotMatch((await free.enter("nft", ["list", "tables"])).stdout, /dns11/);
 }
 
+// As if it had crashed dns11 three times.
+async function quarantineAgent(): Promise<void> {
+  instance.kill("SIGKILL");
+  await instance.ended();
+  const [name = ""] = readdirSync(first.stateDir);
+  const until = { untilMs: Date.now() + 3_600_000, doing: "answering", times: 1 };
+  const history = { deaths: [], quarantines: { [agent.id]: until } };
+  writeFileSync(join(first.stateDir, name, "deaths.json"), JSON.stringify(history));
+  instance = await startDns11(engine, { args: ["--config", file], stateDir: first.stateDir });
+  await instance.waitFor("agent", "quarantined");
+}
+
+async function releaseAgent(): Promise<void> {
+  await dns11(["doctor", "agent", "--fix", "-H", engine.host, "--state-dir", first.stateDir]);
+}
+
 async function assertServing(): Promise<void> {
   assert.deepEqual(dataOf(await dig(agent, "a1.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(agent, "evil.test")).status, "NXDOMAIN");
@@ -248,14 +264,7 @@ test("a container that was served on trial before is refused, too", async () => 
 test("a container that is quarantined is refused, until it is released", async () => {
   const keeper = await untilKept();
   await withNoLeak(async () => {
-    instance.kill("SIGKILL");
-    await instance.ended();
-    const [name = ""] = readdirSync(first.stateDir);
-    const until = { untilMs: Date.now() + 3_600_000, doing: "answering", times: 1 };
-    const history = { deaths: [], quarantines: { [agent.id]: until } };
-    writeFileSync(join(first.stateDir, name, "deaths.json"), JSON.stringify(history));
-    instance = await startDns11(engine, { args: ["--config", file], stateDir: first.stateDir });
-    await instance.waitFor("agent", "quarantined");
+    await quarantineAgent();
     await assertRefusing();
     assert.equal((await dig(free, "free")).answer[0]?.ttl, 5);
     // Another process goes on with that, and so does the keeper without any.
@@ -266,13 +275,28 @@ test("a container that is quarantined is refused, until it is released", async (
     await assertRefusing();
     instance = await startDns11(engine, { args: ["--config", file], stateDir: first.stateDir });
     await assertRefusing();
-    const place = ["-H", engine.host, "--state-dir", first.stateDir];
-    await dns11(["doctor", "agent", "--fix", ...place]);
+    await releaseAgent();
     assert.equal(await untilKept(), keeper);
   });
   await assertServing();
   // Its own program is at lo: that of the process before would lead queries nowhere, as soon as nobody holds its tables.
   assert.deepEqual((await instance.container("agent"))?.answers, { by: "kernel" });
+});
+
+test("a quarantined container that starts again has Docker's resolver, and the log says so", async () => {
+  const left = "a policy is enforced, but Docker's resolver answers from now on";
+  await untilKept();
+  await quarantineAgent();
+  await assertRefusing();
+  assert.doesNotMatch(instance.log, new RegExp(left));
+  await agent.restart();
+  await instance.logs(new RegExp(`"container":"agent".*${left}`));
+  await waitFor("the keeper to let go of its old namespace", async () =>
+    (await instance.status()).keeper.namespaces === 1 ? true : undefined,
+  );
+  await releaseAgent();
+  await untilKept();
+  await assertServing();
 });
 
 test("where the settings enforce nothing any more, everything is handed back", async () => {

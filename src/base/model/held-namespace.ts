@@ -67,8 +67,8 @@ export interface Refusing {
    * any more.
    */
   begin(namespace: ServedNamespace, onEnd: () => void): Promise<boolean>;
-  /** What the previous process left of a namespace is to be refused on. */
-  goOn(id: string): void;
+  /** What the previous process left of a namespace is to be refused on. Returns whether there is, or may be, such a thing. */
+  goOn(id: string): boolean;
   /** It may go back to Docker's resolver. */
   end(id: string): void;
 }

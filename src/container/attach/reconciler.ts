@@ -10,7 +10,6 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import type { View } from "../../base/model/view.ts";
-import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
 import type { AttachMode } from "./attach-mode.ts";
@@ -21,6 +20,7 @@ import { KernelTurns } from "./kernel-turns.ts";
 import { namespaceOf } from "./leave-serving.ts";
 import { PolicyRenewal } from "./policy-renewal.ts";
 import { verifyAndWait } from "./verify-and-wait.ts";
+import { RefusedNamespaces } from "./refused-namespaces.ts";
 import { VerifyQueue } from "./verify-queue.ts";
 
 /** One namespace that should be served, by the container that owns it. */
@@ -68,7 +68,7 @@ export class Reconciler {
   readonly #entries = new Map<string, ReconcilerEntry>();
   readonly #queue = new Set<string>();
   /** The namespaces of containers that are neither served nor left to Docker's resolver. */
-  readonly #refused = new Map<string, NamespaceId>();
+  readonly #refused: RefusedNamespaces;
   readonly #policyRenewal = new PolicyRenewal((containerId) => this.updateCapture(containerId));
   /** Attachments that are being detached. */
   readonly #detaching = new Map<Attachment, Promise<void>>();
@@ -84,6 +84,7 @@ export class Reconciler {
     const isWatched = parts.ruleBackend.backend !== "iptables-legacy";
     this.#everyMs = isWatched ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
     this.#onState = onState;
+    this.#refused = new RefusedNamespaces(parts.refusing);
     this.#verifyTimer = setInterval(() => void this.#verifyAll(), this.#everyMs);
     this.#verifyTimer.unref();
   }
@@ -171,17 +172,17 @@ export class Reconciler {
     const entry = this.#entries.get(containerId);
     if (entry !== undefined) entry.isRefused = true;
     this.#clear(containerId);
-    if (this.#refused.has(containerId)) return;
-    const id = entry?.attachment?.namespaceId ?? namespaceOf(claim, this.#parts.prove);
+    const attachment =
+      entry?.attachment !== undefined && isSameClaim(entry.attachment.claim, claim) ? entry.attachment : undefined;
+    const id = attachment?.namespaceId ?? namespaceOf(claim, this.#parts.prove);
     if (id === undefined) return;
-    this.#refused.set(containerId, id);
-    this.#parts.refusing?.goOn(id);
+    const isRefused = this.#refused.add(containerId, id);
+    // What is served now is left to the keeper by and by.
+    if (!isRefused && attachment === undefined) this.#parts.onLeft?.(containerId);
   }
 
   clearDesired(containerId: string): void {
-    const refused = this.#refused.get(containerId);
-    this.#refused.delete(containerId);
-    if (refused !== undefined) this.#parts.refusing?.end(refused);
+    this.#refused.end(containerId);
     this.#clear(containerId);
   }
 

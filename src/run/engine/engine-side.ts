@@ -300,7 +300,7 @@ export class EngineSide implements ContainerSide {
         ...{ inherit, disinherit },
         refusing,
         isEnforced: (id) => querySide.policies.isEnforcedIn(id),
-        onLeft: (id) => querySide.policies.isEnforcedIn(id) && this.#log.onLeft(this.#nameOf(id)),
+        onLeft: (id) => querySide.policies.isEnforcedFor(id) && this.#log.onLeft(this.#nameOf(id)),
         startAfter,
         isSuspect: quarantines.isSuspect,
         runAttach: async (id, work) => await quarantines.recorder.attaching(id, work),
