@@ -49,6 +49,10 @@ export const POLICY = `policies:
 `;
 // A packet that is on its way arrives before one that is sent later, but for those that wait for a neighbour.
 const LATE_MS = 300;
+// The time to live of what a machine sends, the protocol, and the flags of what resets a connection that is not known.
+const OWN_TTL = 64;
+const TCP = 6;
+const RST = 0x04;
 
 // What an attack may use.
 export interface Attacker {
@@ -175,7 +179,9 @@ export class Siege implements AsyncDisposable {
         const isOwnMessage = /^\[(?:fd99|fe80|ff02):/.test(to) || to.startsWith("type ");
         if (bytes.includes(MARK)) return [`marked ${to}`];
         // With its headers: they say who sent it, and whether it begins a connection.
-        return OPEN.has(to) || isOwnMessage ? [] : [`sent ${to}: ${bytes.subarray(14, 74).toString("hex")}`];
+        return OPEN.has(to) || isOwnMessage || isRefusalOfMachine(bytes)
+          ? []
+          : [`sent ${to}: ${bytes.subarray(14, 74).toString("hex")}`];
       }),
     ];
   }
@@ -243,6 +249,14 @@ export class Siege implements AsyncDisposable {
 function isAllowed(name: string): boolean {
   const asked = name.replace(/^[0-9a-f]{16}\.dns11-loop\.?/, "");
   return asked === "" || asked === ALLOWED.name || (asked.endsWith(`.${ALLOWED.below}`) && !asked.includes(MARK));
+}
+
+// A reset of the machine's own kernel, for a late packet of a server whose connection a policy has ended. What a container sends is
+// forwarded, which takes one off its time to live.
+function isRefusalOfMachine(frame: Buffer): boolean {
+  const isIPv6 = frame.readUInt16BE(12) === 0x86dd;
+  const [ttlAt, protocolAt, tcpAt] = isIPv6 ? [21, 20, 54] : [22, 23, 34];
+  return frame[ttlAt] === OWN_TTL && frame[protocolAt] === TCP && frame[tcpAt + 13] === RST;
 }
 
 function must<T>(value: T | undefined): T {

@@ -67,7 +67,7 @@ export function swarmList(
   for (const [name, json] of Object.entries(listed ?? {})) {
     if (name.length > NAME_CHARS) continue;
     // The engine lists them in no order.
-    const all = (json?.Tasks ?? []).flatMap(taskOf).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const all = (json?.Tasks ?? []).flatMap(taskOf).toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
     const tasks = all.slice(0, tasksLeft);
     tasksLeft -= tasks.length;
     omitted += all.length - tasks.length;
@@ -90,6 +90,10 @@ function taskOf({ Name: name = "", EndpointIP: ip, Info: info }: VerboseTaskJson
   const address = addressOf(ip);
   if (name === "" || name.length > NAME_CHARS || address === undefined) return [];
   return [{ name, address, host: addressOf(info?.["Host IP"]) ?? "" }];
+}
+
+function orderOf({ name, address }: SwarmTask): string {
+  return `${name} ${address}`;
 }
 
 /** Without one, engines write nothing, or "<nil>". */
