@@ -586,7 +586,7 @@ var LIMITS = {
    * counts as foreign. Reading this much takes 30 ms, its own program 80 ms.
    */
   xtableBytes: 4 * 1024 * 1024,
-  /** What iptables-save may print of a namespace, more than its tables of that length. */
+  /** What iptables-save may print of a namespace: more than a table of that length makes. */
   iptablesSavedBytes: 4 * 1024 * 1024,
   /** Rules of a namespace that mention our chains of iptables-legacy. */
   iptablesRulesOfOurs: 4096,
