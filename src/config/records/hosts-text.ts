@@ -4,6 +4,7 @@
  */
 import { presentation } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
+import { withoutComment } from "../../base/lib/without-comment.ts";
 import { reverseLabels } from "../../base/model/address.ts";
 import { type DeclaredName, type DeclaredRecord, EVERYBODY } from "../../base/model/declared-name.ts";
 import { quoteValue } from "../kinds.ts";
@@ -28,7 +29,7 @@ export function readHostsText(text: string, path: string): HostsResult {
   const mistakes: string[] = [];
   for (const [index, line] of text.split("\n").entries()) {
     const where = `${path}:${index + 1}:1`;
-    const words = (line.split("#", 1)[0] ?? "").split(/[\s\0]+/);
+    const words = withoutComment(line).split(/[\s\0]+/);
     const [address, ...names] = words.filter((word) => word !== "");
     if (address === undefined) continue;
     try {

@@ -4,6 +4,7 @@
  * can write that file, so only the addresses of names with `host-gateway` are taken from it, one of each family, as
  * dockerd writes them. What a container writes there, it alone is told.
  */
+import { withoutComment } from "../../base/lib/without-comment.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { EngineFile } from "../namespace/engine-host.ts";
 import type { HostEntry } from "../facts/fact.ts";
@@ -41,7 +42,7 @@ interface HostLine {
 
 function hostLines(text: string): HostLine[] {
   return text.split("\n").flatMap((line): HostLine[] => {
-    const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
+    const [address = "", ...names] = withoutComment(line).trim().split(/\s+/);
     return names.length > 0 && addressBytes(address) !== undefined ? [{ address, names }] : [];
   });
 }

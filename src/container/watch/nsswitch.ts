@@ -2,6 +2,7 @@
  * Nsswitch: whether the C library of a container reads /etc/hosts and queries a server for a name, and in which order, by its
  * /etc/nsswitch.conf. Whoever controls the container writes that file.
  */
+import { withoutComment } from "../../base/lib/without-comment.ts";
 
 export interface LookupOrder {
   /** When programs read /etc/hosts. */
@@ -49,7 +50,7 @@ export function lookupOrder(text: string | undefined, libc: LibcVersion | undefi
 
 /** The last one counts. */
 function hostsLine(text: string): string | undefined {
-  const lines = text.split("\n").map((line) => (line.split("#", 1)[0] ?? "").trim());
+  const lines = text.split("\n").map((line) => withoutComment(line).trim());
   const last = lines.findLast((line) => line.startsWith("hosts:"));
   return last?.slice("hosts:".length).trim().slice(0, LINE_LENGTH);
 }

@@ -3,6 +3,7 @@
  * what it says, whatever dns11 would answer. The text is the container's: it may write the file.
  */
 import { bareName } from "../../base/dns/name.ts";
+import { withoutComment } from "../../base/lib/without-comment.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { ParsedQuestion } from "../../base/model/question-text.ts";
 
@@ -20,7 +21,7 @@ export function addressesInHosts(
   const wanted = bareName(name);
   const found = new Set<string>();
   for (const line of text.split("\n")) {
-    const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
+    const [address = "", ...names] = withoutComment(line).trim().split(/\s+/);
     if (found.size === ADDRESSES_MAX || addressBytes(address)?.length !== bytes) continue;
     if (names.some((each) => bareName(each) === wanted)) found.add(address);
   }
