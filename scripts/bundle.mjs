@@ -54,7 +54,7 @@ const leanDockerode = {
 };
 
 /**
- * Shortens the names inside of packages: V8 keeps the text of what it runs, and this is a tenth of it.
+ * Shortens the names inside of packages: V8 keeps the text of what it runs.
  *
  * @type {import("esbuild").Plugin}
  */

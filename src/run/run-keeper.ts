@@ -38,10 +38,8 @@ export class RunKeeper {
   readonly #resumed = new Map<string, Refused>();
   /** Inherited, and not held by the keeper yet as they are served now. */
   readonly #opening = new Set<string>();
-  /** The takeover ends with that for all namespaces in one step. */
-  #isTakingOver = false;
-  /** What the previous process has left is not known yet. */
-  #mayInherit = true;
+  /** What the previous process has left is known, and taken over; the programs of those took their places in one step. */
+  #hasTakenOver = false;
   /** Of these the containers are known, and are not to be served. */
   readonly #refusedOn = new Set<string>();
   /** That of the previous process, where this one has no keeper. */
@@ -65,7 +63,7 @@ export class RunKeeper {
     if (link === undefined) return undefined;
     return (namespace) => {
       const hold = link.hold(namespace);
-      if (this.#opening.delete(namespace.id) && !this.#isTakingOver) void this.#takePlace(link, namespace.id);
+      if (this.#opening.delete(namespace.id) && this.#hasTakenOver) void this.#takePlace(link, namespace.id);
       return hold;
     };
   }
@@ -92,7 +90,7 @@ export class RunKeeper {
     },
     goOn: (id) => {
       this.#refusedOn.add(id);
-      return this.#mayInherit || this.#inherited.has(id) || this.#refused.has(id);
+      return !this.#hasTakenOver || this.#inherited.has(id) || this.#refused.has(id);
     },
     end: (id) => {
       this.#refusedOn.delete(id);
@@ -161,7 +159,7 @@ export class RunKeeper {
   }
 
   start(): void {
-    this.#mayInherit = false;
+    this.#hasTakenOver = true;
     this.#link?.start();
   }
 
@@ -180,7 +178,6 @@ export class RunKeeper {
 
   adopt(predecessor: Predecessor, inherited: Map<string, HeldNamespace>): void {
     this.#inherited = inherited;
-    this.#isTakingOver = true;
     if (this.#link === undefined) this.#unused = predecessor;
     else this.#link.adopt(predecessor.channel, predecessor.keeper);
   }
@@ -193,7 +190,7 @@ export class RunKeeper {
   /** What is to be served at once is served now; hands the remaining namespaces back, but not to refuse them is for `settled`. */
   async finishTakeover(): Promise<void> {
     // What is attached from now on takes its place on its own.
-    this.#isTakingOver = this.#mayInherit = false;
+    this.#hasTakenOver = true;
     this.flush();
     await this.#platform.kernelAnswers?.takePlaces();
     for (const namespace of this.#inherited.values()) {

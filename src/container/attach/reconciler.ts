@@ -19,8 +19,8 @@ import type { AttachmentState } from "./attachment-state.ts";
 import { KernelTurns } from "./kernel-turns.ts";
 import { namespaceOf } from "./leave-serving.ts";
 import { PolicyRenewal } from "./policy-renewal.ts";
-import { verifyAndWait } from "./verify-and-wait.ts";
 import { RefusedNamespaces } from "./refused-namespaces.ts";
+import { verifyAndWait } from "./verify-and-wait.ts";
 import { VerifyQueue } from "./verify-queue.ts";
 
 /** One namespace that should be served, by the container that owns it. */

@@ -12,7 +12,6 @@ import * as nft from "../../kernel/nft-constants.ts";
 import { readXtables } from "../../kernel/xtables.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { hasOurChains } from "./iptables-chains.ts";
-import { readSaved } from "./iptables-saved.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { TABLE_NAME } from "./plan.ts";
 
@@ -202,7 +201,7 @@ async function legacyCulprits({ fd, within }: NetNamespace): Promise<string[]> {
   if (tables === undefined) return ["tables of iptables-legacy cannot be read, because another program changes them"];
   const unread = [...tables].filter(([, table]) => table === undefined).map(([name]) => name);
   const names = (await hasOurChains("ip", tables))
-    ? [...(await readSaved(await (await iptablesTool()).save("ip", fd))).foreignTables]
+    ? [...(await (await iptablesTool()).save("ip", fd)).foreignTables]
     : [...tables.keys()];
   const culprits = names.filter((name) => name !== "nat");
   return [

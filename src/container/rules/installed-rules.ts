@@ -23,7 +23,7 @@ import type { FailureCode } from "../../base/model/not-served.ts";
 import { FAMILY_NUMBER } from "./nft-commands.ts";
 import { readXtables } from "../../kernel/xtables.ts";
 import { hasOurChains } from "./iptables-chains.ts";
-import { listenersIn, readSaved } from "./iptables-saved.ts";
+import { listenersIn } from "./iptables-saved.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { CHAIN_PREFIX } from "./our-chains.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
@@ -159,8 +159,7 @@ function comparedValues(expression: ReadonlyMap<number, Buffer>): Buffer[] {
 
 async function installedChains({ fd, within }: NetNamespace, family: IpFamily): Promise<InstalledRules> {
   const tool = await iptablesTool();
-  const saved = await readSaved(await tool.save(family, fd));
-  const listeners = listenersIn(saved).flatMap(({ protocol, address, port }) => {
+  const listeners = listenersIn(await tool.save(family, fd)).flatMap(({ protocol, address, port }) => {
     const bytes = addressBytes(address);
     return bytes === undefined ? [] : [{ protocol, address: bytes, port }];
   });

@@ -4,7 +4,6 @@
  */
 import { type Xtables, chainsIn } from "../../kernel/xtables.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { readSaved } from "./iptables-saved.ts";
 import { type TextOptions, restoreText } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
 import { isOurChain } from "./our-chains.ts";
@@ -18,7 +17,7 @@ export async function applyChains(
   options: TextOptions,
 ): Promise<readonly string[]> {
   const tool = await iptablesTool();
-  const { text, emptied } = restoreText(plan, await readSaved(await tool.save(family, namespace)), options);
+  const { text, emptied } = restoreText(plan, await tool.save(family, namespace), options);
   if (text !== "") await tool.restore(family, namespace, text);
   return emptied;
 }

@@ -50,7 +50,7 @@ function* reading(text: string, ours: SavedLine[], foreignTables: Set<string>): 
     if (whole.startsWith("*")) table = whole.slice(1);
     const [, line] = /^(?:\[\d+:\d+\] )?([:-].*)$/s.exec(whole) ?? [];
     if (line === undefined) continue;
-    if (isForeign(table, line)) foreignTables.add(table);
+    if (!foreignTables.has(table) && isForeign(table, line)) foreignTables.add(table);
     if (!line.includes(CHAIN_PREFIX)) continue;
     ours.push({ table, line });
     if (ours.length > LIMITS.iptablesRulesOfOurs)

@@ -6,6 +6,7 @@ import { type SpawnOptions, spawn } from "node:child_process";
 
 import { LIMITS } from "../../base/limits.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { type Saved, readSaved } from "./iptables-saved.ts";
 import type { IpFamily } from "./plan.ts";
 
 /** Searched after PATH, which often lacks the sbin folders. */
@@ -41,9 +42,9 @@ export class IptablesTool {
     });
   }
 
-  /** All rules of the tables in use. */
-  async save(family: IpFamily, namespace: number): Promise<string> {
-    return await run(`${this.#prefix[family]}-save`, ["-c"], namespace, "");
+  /** Of all rules of the tables in use. */
+  async save(family: IpFamily, namespace: number): Promise<Saved> {
+    return await readSaved(await run(`${this.#prefix[family]}-save`, ["-c"], namespace, ""));
   }
 
   /** Changes tables, each of them atomically. */
