@@ -26,8 +26,13 @@ const POLL_MS = 250;
 export class EventRing {
   /** By number, the oldest first. */
   readonly #events = new Map<number, EventReport>();
-  /** The numbers of each subject's events: to look through all events for each new one would cost a tenth of an attach. */
+  /** The numbers of each subject's events. */
   readonly #numbersOf = new Map<string, number[]>();
+  /**
+   * The subjects by how many events they have, in the order in which they got so many. Looking for the one with the most would
+   * cost a twentieth of an attach.
+   */
+  readonly #byCount: Set<string>[] = [];
   #last = 0;
 
   record(event: NewEvent): void {
@@ -36,9 +41,11 @@ export class EventRing {
     const recorded = { ...NOTHING, ...event, detail, number: ++this.#last, time: new Date().toISOString() };
     this.#events.set(recorded.number, recorded);
     const subject = subjectOf(recorded);
-    const numbers = this.#numbersOf.get(subject);
-    if (numbers === undefined) this.#numbersOf.set(subject, [recorded.number]);
-    else numbers.push(recorded.number);
+    const numbers = this.#numbersOf.get(subject) ?? [];
+    this.#byCount[numbers.length]?.delete(subject);
+    numbers.push(recorded.number);
+    this.#numbersOf.set(subject, numbers);
+    this.#count(subject, numbers.length);
   }
 
   /** The last `limit` events after the number `since`. */
@@ -64,17 +71,23 @@ export class EventRing {
     return [...this.#events.values()].filter((event) => event.number > number);
   }
 
-  /** Drops the oldest event of the subject with the most; of several, of the one whose oldest is older. */
+  /** Drops the oldest event of the subject with the most; of several, of the one that got so many first. */
   #drop(): void {
-    let [most, mostNumbers]: [string, number[]] = ["", []];
-    for (const [subject, numbers] of this.#numbersOf) {
-      const isMore = numbers.length > mostNumbers.length;
-      const isOlder = numbers.length === mostNumbers.length && (numbers[0] ?? 0) < (mostNumbers[0] ?? 0);
-      if (isMore || isOlder) [most, mostNumbers] = [subject, numbers];
-    }
-    const oldest = mostNumbers.shift();
-    if (oldest !== undefined) this.#events.delete(oldest);
-    if (mostNumbers.length === 0) this.#numbersOf.delete(most);
+    while (this.#byCount.at(-1)?.size === 0) this.#byCount.pop();
+    const subjects = this.#byCount.at(-1);
+    const [subject] = subjects ?? [];
+    const numbers = subject === undefined ? undefined : this.#numbersOf.get(subject);
+    const oldest = numbers?.shift();
+    if (subject === undefined || numbers === undefined || oldest === undefined) return;
+    this.#events.delete(oldest);
+    subjects?.delete(subject);
+    if (numbers.length === 0) this.#numbersOf.delete(subject);
+    else this.#count(subject, numbers.length);
+  }
+
+  #count(subject: string, count: number): void {
+    while (this.#byCount.length <= count) this.#byCount.push(new Set());
+    this.#byCount[count]?.add(subject);
   }
 }
 
