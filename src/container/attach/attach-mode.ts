@@ -19,8 +19,11 @@ export interface AttachMode {
   withdraw(within: Within): Promise<void> | void;
   /** Called after the last query was answered, where there is time: reverts in slices what would take long in `undo`. */
   undoInSlices?(within: Within): Promise<void>;
-  /** Called inside the namespace, when nothing of ours listens there any more: reverts what `capture` prepared. */
-  undo(): void;
+  /**
+   * Called inside the namespace, when nothing of ours listens there any more: reverts what `capture` prepared. Absent if
+   * `capture` prepares nothing, and so may be called before it is known whether another instance serves the namespace.
+   */
+  undo?(): void;
   /** Why the kernel must not answer here, where that is not up to the captured addresses. */
   readonly notByKernel?: string;
 }
@@ -48,7 +51,6 @@ export const CONTAINER_MODE: AttachMode = {
   capture: () => CONTAINER_CAPTURE,
   onVerified: () => Promise.resolve(),
   withdraw: () => undefined,
-  undo: () => undefined,
 };
 
 /** The same for a container whose queries the process is to see. */

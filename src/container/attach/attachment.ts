@@ -422,7 +422,7 @@ export class Attachment {
     this.#hold.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     closeKernelTier(serving.kernel);
-    await serving.netns.read(() => this.mode.undo());
+    await serving.netns.read(() => this.mode.undo?.());
   }
 
   async #withdraw(): Promise<void> {

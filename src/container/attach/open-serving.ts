@@ -73,13 +73,16 @@ export async function openServing(
   { id, netns }: OpenNamespace,
   request: OpenRequest,
 ): Promise<{ readonly serving: Serving; readonly spared: readonly number[] }> {
-  const { parts, containerId, view, isTrial } = request;
+  const { parts, containerId, view, mode, isTrial } = request;
   const { runner, host, openEndpoint } = parts;
   const held = parts.inherit?.(id);
-  const orphaned = held === undefined ? await requireUnserved(netns) : [];
+  const orphans = held === undefined ? requireUnserved(netns) : [];
+  // The sockets and the endpoint are created while others read, unless the namespace itself is changed.
+  const isRead = Promise.allSettled([orphans]);
   const created: Created = {};
   const lifetime = { isEnded: false };
   try {
+    if (mode.undo !== undefined) await orphans;
     const { spared, ...opened } = await netns.untilClosed(() =>
       held === undefined ? openFresh(netns, request, created) : takeOver(netns, held, request, created),
     );
@@ -93,6 +96,7 @@ export async function openServing(
       return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });
     created.endpoint = endpoint;
+    const orphaned = await orphans;
     // Opening the endpoint has assigned its policy.
     const isEnforced = (): boolean => parts.isEnforced?.(containerId) === true;
     let closesResolver = isEnforced();
@@ -118,6 +122,8 @@ export async function openServing(
   } catch (error) {
     lifetime.isEnded = true;
     await rollBack(netns, request, created);
+    // Until then it uses the descriptor of the namespace.
+    await isRead;
     if (held !== undefined) parts.disinherit?.(id);
     throw error;
   }
@@ -173,7 +179,7 @@ async function rollBack(
   // The endpoint owns the sockets.
   if (endpoint === undefined) closeSockets(bound);
   else endpoint.close();
-  await netns.read(() => mode.undo());
+  if (mode.undo !== undefined) await netns.read(() => mode.undo?.());
 }
 
 /** Binds what the mode captures now and did not before, and replaces the rules by those that are needed now. */

@@ -61,8 +61,4 @@ export class BridgeMode implements AttachMode {
   withdraw(): void {
     // Nothing was announced.
   }
-
-  undo(): void {
-    // Nothing was prepared.
-  }
 }

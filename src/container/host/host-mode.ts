@@ -32,7 +32,6 @@ export function hostMode(parts: HostModeParts): AttachMode {
     capture: () => hostCapture(parts),
     onVerified: () => Promise.resolve(),
     withdraw: () => undefined,
-    undo: () => undefined,
   };
 }
 

@@ -68,10 +68,6 @@ export class SearchMode implements AttachMode {
     this.#restore();
   }
 
-  undo(): void {
-    // Nothing was prepared.
-  }
-
   #apply(): void {
     const before = this.#fileProblem;
     this.#fileProblem = "problem" in this.#search ? this.#restore() : this.#write(this.#search.list);
