@@ -49,9 +49,9 @@ import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { RuleBook } from "../query/verdict/rule-book.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
-import { raiseInlineLimit } from "./inline-limit.ts";
 import { LookupLog } from "./lookup-log.ts";
 import { openPolicyBook } from "./policies.ts";
+import { tuneCompiler } from "./compiler.ts";
 
 export interface QuerySide {
   readonly meter: Meter;
@@ -97,7 +97,7 @@ export function composeQuerySide(
   onClient: OnClient = () => undefined,
   onServerChange: OnServerChange = () => undefined,
 ): QuerySide {
-  raiseInlineLimit();
+  tuneCompiler();
   const meter = new Meter();
   let current = settings;
   const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
