@@ -2,7 +2,8 @@
  * UdpWatch: a UDP socket that was made through libc, polled by the event loop. Node reads one packet from a readable
  * socket, and libuv reads on in the same turn while more arrive, up to 32 times, with an object and a call for each. A
  * reader that drains the socket itself lets the watch rest until the next turn: that is cheaper for this socket and
- * does not delay the others.
+ * does not delay the others. In that turn the reader looks by itself whether more have come, and the watch rests on as long as
+ * there were some. Under load that saves three of six system calls for each batch.
  *
  * Node has no API for this, only the internal handle. Where a Node version hides it, `isResting` still shows that this
  * turn has had its share, and what libuv delivers meanwhile only costs more.
@@ -20,16 +21,19 @@ export class UdpWatch {
   readonly #socket: Socket;
   readonly #handle: Handle | undefined;
   readonly #resume = (): void => this.#endRest();
+  readonly #readOn: () => boolean;
   #isResting = false;
   #isClosed = false;
 
-  /** Takes over the socket. */
+  /** Takes over the socket. `readOn` is called in the turn after a rest, and returns whether there was anything to read. */
   constructor(
     fd: number,
     family: 4 | 6,
     onPacket: (message: Buffer, sender: RemoteInfo) => void,
     onError: (error: Error) => void,
+    readOn: () => boolean = () => false,
   ) {
+    this.#readOn = readOn;
     this.#socket = createSocket(family === 4 ? "udp4" : "udp6");
     this.#socket.on("message", onPacket);
     this.#socket.on("error", onError);
@@ -64,6 +68,8 @@ export class UdpWatch {
   }
 
   #endRest(): void {
+    const isBusy = !this.#isClosed && this.#readOn();
+    if (isBusy && !this.#isClosed) return void setImmediate(this.#resume);
     this.#isResting = false;
     if (!this.#isClosed) this.#handle?.recvStart();
   }

@@ -1,6 +1,7 @@
 /**
- * UdpListener: a UDP socket: that of one namespace, or one that several clients send to. Node reports that it is readable and delivers one packet; that callback
- * receives all other waiting packets, answers them in place and sends the replies, in three system calls.
+ * UdpListener: a UDP socket: that of one namespace, or one that several clients send to. Node reports that it is readable
+ * and delivers one packet; that callback receives all other waiting packets, answers them in place and sends the replies,
+ * in three system calls. While more keep coming, those of the next turns are received without Node.
  *
  * The object owns the descriptor and the handle. It is marked closed before the handle is closed, and checked after
  * every reply: the number of a closed descriptor may already belong to another container's socket.
@@ -118,7 +119,8 @@ export class UdpListener implements PacketSender<Client> {
 
   #open(fd: number): UdpWatch {
     const onPacket = this.#onPacket.bind(this);
-    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.report(error, "udp", this.#clientNumber));
+    const onError = (error: Error): void => guard.report(error, "udp", this.#clientNumber);
+    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, onError, this.#readOn.bind(this));
   }
 
   #onPacket(message: Buffer, sender: PacketSource): void {
@@ -131,7 +133,22 @@ export class UdpListener implements PacketSender<Client> {
     const { block, queryBytesMax, meter } = this.#parts;
     meter?.begin(this.#isIPv6);
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
-    const count = 1 + this.#receiveMore();
+    this.#answerFirst(1 + this.#receiveMore());
+  }
+
+  /** Receives what has come since the last turn, without Node. */
+  #readOn(): boolean {
+    const { block, queryBytesMax, meter } = this.#parts;
+    meter?.begin(this.#isIPv6);
+    const count = block.receive(this.#fd, 0, queryBytesMax, this.#batchMax);
+    if (count === 0) return false;
+    const isDone = guard.run("udp", this.#clientNumber, () => this.#answerFirst(count));
+    if (!isDone) block.discard();
+    return true;
+  }
+
+  #answerFirst(count: number): void {
+    const { block, meter } = this.#parts;
     let deferred = 0;
     const { only } = this.#senders;
     only?.history.tick();

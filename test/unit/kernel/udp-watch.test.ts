@@ -53,3 +53,49 @@ test("a watch that is closed while it rests stays closed", async () => {
   watch.rest();
   assert.ok(!watch.isResting);
 });
+
+test("a watch rests on as long as its reader reads something, then Node delivers again", async () => {
+  await using client = new UdpClient();
+  const { fd, port } = bindUdp();
+  let reads = 0;
+  const delivered: number[] = [];
+  const watch = new UdpWatch(
+    fd,
+    4,
+    ([packet = 0]) => {
+      delivered.push(packet);
+      watch.rest();
+    },
+    assert.fail,
+    () => ++reads < 4,
+  );
+  client.send(Buffer.of(1), port);
+  await waitFor("the first packet", async () => (delivered.length === 1 ? true : undefined));
+  client.send(Buffer.of(2), port);
+  while (watch.isResting) {
+    assert.deepEqual(delivered, [1]);
+    await nextRound();
+  }
+  assert.equal(reads, 4);
+  await waitFor("the second packet", async () => (delivered.length === 2 ? true : undefined));
+  watch.close();
+});
+
+test("a reader may close its watch", async () => {
+  const { fd } = bindUdp();
+  let reads = 0;
+  const watch = new UdpWatch(
+    fd,
+    4,
+    () => undefined,
+    assert.fail,
+    () => {
+      reads++;
+      watch.close();
+      return true;
+    },
+  );
+  watch.rest();
+  for (let round = 0; round < 3; round++) await nextRound();
+  assert.deepEqual([reads, watch.isResting], [1, false]);
+});
