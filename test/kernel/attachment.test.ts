@@ -131,6 +131,28 @@ test("a second instance does not attach to a namespace that another one owns", a
   await first.close();
 });
 
+test("a mode that changes the namespace changes and reverts nothing that another instance owns", async () => {
+  await using netns = await Netns.create();
+  const first = attachmentIn(netns.netnsPath);
+  await first.open();
+  const calls: string[] = [];
+  const mode: AttachMode = {
+    ...CONTAINER_MODE,
+    capture: () => {
+      calls.push("capture");
+      return CONTAINER_MODE.capture();
+    },
+    undo: () => void calls.push("undo"),
+  };
+  const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
+  const second = new Attachment(claim, mode, VIEW, attaching.parts({ openEndpoint: answering }));
+  await second.open();
+  assert.equal(second.state.kind === "failed" && second.state.code, "OWNED_ELSEWHERE");
+  await second.close();
+  assert.deepEqual(calls, []);
+  await first.close();
+});
+
 test("an unowned table is left over from a dead instance and is replaced", async () => {
   await using netns = await Netns.create();
   await netns.enter("nft", [

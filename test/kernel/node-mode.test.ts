@@ -71,6 +71,33 @@ test("a successful probe adds our address to resolv.conf, and one that succeeds 
   }
 });
 
+test("an open that fails after a crash does not lose the resolv.conf that the crashed process has replaced", async () => {
+  await using netns = await Netns.create();
+  const fd = openSync(netns.netnsPath, "r");
+  const verify = async (mode: NodeMode): Promise<void> => {
+    const site = siteOf(fd);
+    site.comesThrough();
+    runner.within(fd, () => mode.capture());
+    await mode.onVerified(site);
+  };
+  writeFileSync(path, DOCKERS);
+  try {
+    await verify(nodeMode());
+    assert.notEqual(readFileSync(path, "utf8"), DOCKERS);
+    const next = nodeMode();
+    runner.within(fd, () => {
+      next.capture();
+      next.undo();
+    });
+    await verify(next);
+    await next.withdraw((work) => runner.within(fd, work));
+    runner.within(fd, () => next.undo());
+    assert.equal(readFileSync(path, "utf8"), DOCKERS);
+  } finally {
+    closeSync(fd);
+  }
+});
+
 test("a change of the node's networks that changes nothing for us does not write its record again", async () => {
   await using netns = await Netns.create();
   const fd = openSync(netns.netnsPath, "r");

@@ -40,7 +40,7 @@ interface OpenRequest {
   readonly watchRules: () => void;
 }
 
-type Opened = Pick<Serving, "netns" | "capture" | "pairs" | "bound" | "rules" | "zone" | "kernel"> & {
+type Opened = Pick<Serving, "netns" | "capture" | "pairs" | "bound" | "zone" | "kernel"> & {
   readonly spared: readonly number[];
 };
 
@@ -51,7 +51,11 @@ export interface OpenNamespace {
 }
 
 /** What has been created so far, and must be undone if a later step fails. */
-type Created = { -readonly [K in "rules" | "bound" | "kernel" | "endpoint"]?: Serving[K] };
+type Created = { -readonly [K in "bound" | "kernel" | "endpoint"]?: Serving[K] } & {
+  rules?: RuleSet;
+  /** `capture` of the mode was called. */
+  isPrepared?: boolean;
+};
 
 /**
  * Proves the namespace and opens it. The kernel assigns the lowest free descriptor number, so a high number means that few
@@ -76,16 +80,23 @@ export async function openServing(
   const { parts, containerId, view, mode, isTrial } = request;
   const { runner, host, openEndpoint } = parts;
   const held = parts.inherit?.(id);
-  const orphans = held === undefined ? requireUnserved(netns) : [];
-  // The sockets and the endpoint are created while others read, unless the namespace itself is changed.
-  const isRead = Promise.allSettled([orphans]);
   const created: Created = {};
   const lifetime = { isEnded: false };
+  let reading: Promise<unknown> | undefined;
   try {
+    // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order,
+    // and the rules must be gone before the sockets that they redirect to.
+    const rules = (created.rules =
+      held === undefined ? openRuleSet(parts.ruleBackend, netns) : inheritRuleSet(parts.ruleBackend, netns, held));
+    if (rules.netlinkPort !== undefined) request.ownPorts.add(rules.netlinkPort);
+    const orphans = held === undefined ? requireUnserved(netns) : [];
+    // The sockets and the endpoint are created while others read, unless the namespace itself is changed.
+    reading = Promise.allSettled([orphans]);
     if (mode.undo !== undefined) await orphans;
-    const { spared, ...opened } = await netns.untilClosed(() =>
+    const { spared, ...sockets } = await netns.untilClosed(() =>
       held === undefined ? openFresh(netns, request, created) : takeOver(netns, held, request, created),
     );
+    const opened = { ...sockets, rules };
     const endpoint = openEndpoint(opened.bound, view, (server, type) => {
       if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
       if (server.from === "node") {
@@ -123,38 +134,34 @@ export async function openServing(
     lifetime.isEnded = true;
     await rollBack(netns, request, created);
     // Until then it uses the descriptor of the namespace.
-    await isRead;
+    await reading;
     if (held !== undefined) parts.disinherit?.(id);
     throw error;
   }
 }
 
 function openFresh(netns: NetNamespace, request: OpenRequest, created: Created): Opened {
-  const { parts, mode, ownPorts, watchRules } = request;
-  // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order,
-  // and the rules must be gone before the sockets that they redirect to.
-  const rules = (created.rules = openRuleSet(parts.ruleBackend, netns));
-  if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
+  const { parts, mode, watchRules } = request;
   // A new zone, because conntrack entries of earlier sockets point to ports that are closed now.
   const zone = parts.nextZone();
   return netns.within(() => {
+    created.isPrepared = true;
     const capture = mode.capture();
     const spared = tcpClientPortsOf(capturedInside(capture));
     const pairs = (created.bound = bindSockets(capture.redirects));
     watchRules();
     const kernel = (created.kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }));
-    return { netns, capture, pairs, bound: pairs, rules, zone, kernel, spared };
+    return { netns, capture, pairs, bound: pairs, zone, kernel, spared };
   });
 }
 
-/** Takes over the sockets, rules and zone, so that waiting clients get their answers from us. */
+/** Takes over the sockets and zone, so that waiting clients get their answers from us. */
 function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest, created: Created): Opened {
-  const { parts, mode, ownPorts, watchRules } = request;
-  const rules = (created.rules = inheritRuleSet(parts.ruleBackend, netns, held));
-  if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
+  const { parts, mode, watchRules } = request;
   created.bound = held.pairs;
   try {
     return netns.within(() => {
+      created.isPrepared = true;
       const capture = mode.capture();
       const { pairs, added } = pairsFor(capture.redirects, held.pairs);
       const bound = (created.bound = [...held.pairs, ...added]);
@@ -162,7 +169,7 @@ function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest
       const { zone, spared } = held;
       const [link] = held.programs;
       const kernel = (created.kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }, link));
-      return { netns, capture, pairs, bound, rules, zone, kernel, spared };
+      return { netns, capture, pairs, bound, zone, kernel, spared };
     });
   } finally {
     for (const each of [...held.programs, held.gate]) if (each !== undefined) void closeInPool(each);
@@ -172,14 +179,14 @@ function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest
 async function rollBack(
   netns: NetNamespace,
   { mode, ownPorts }: OpenRequest,
-  { rules, bound = [], kernel, endpoint }: Created,
+  { rules, bound = [], kernel, endpoint, isPrepared }: Created,
 ): Promise<void> {
   if (rules !== undefined) await removeRules(rules, ownPorts);
   if (kernel !== undefined) closeKernelTier(kernel);
   // The endpoint owns the sockets.
   if (endpoint === undefined) closeSockets(bound);
   else endpoint.close();
-  if (mode.undo !== undefined) await netns.read(() => mode.undo?.());
+  if (isPrepared === true) await netns.read(() => mode.undo?.());
 }
 
 /** Binds what the mode captures now and did not before, and replaces the rules by those that are needed now. */

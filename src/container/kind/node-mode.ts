@@ -212,14 +212,14 @@ export class NodeMode implements AttachMode {
   undo(): void {
     try {
       this.#podProbe.clear();
+      const { published, resolvConf } = this.#record;
       restoreNamespace(this.#record, this.#parts.memory);
       this.#localnet.reset();
-      this.#parts.journal.remove(this.#fact.containerId);
+      this.#record = { ...newRecord({ id: this.#fact.containerId, ...this.#fact }, this.#policy.address), published };
       this.#saved = "";
-      this.#record = {
-        ...newRecord({ id: this.#fact.containerId, ...this.#fact }, this.#policy.address),
-        published: this.#record.published,
-      };
+      // A process before has written resolv.conf, and this one has failed before it could take over or withdraw that.
+      if (resolvConf !== undefined) this.#save({ ...this.#record, resolvConf });
+      else this.#parts.journal.remove(this.#fact.containerId);
     } catch (error) {
       this.#emit({ reason: reasonOf(error) }, "cannot restore the node; to retry, run: dns11 cleanup");
     }
