@@ -40,10 +40,14 @@ export interface LegacyRule {
 
 /** The rules of an IPv4 table, in order; undefined where it could not be read. */
 export function legacyRules(tables: Xtables | undefined, name: string): readonly LegacyRule[] | undefined {
-  if (tables === undefined) return undefined;
-  if (!tables.has(name)) return [];
-  const table = tables.get(name);
-  return table && rulesIn(table.entries, chainHeadsIn(table.info));
+  const isUnread = tables === undefined || (tables.has(name) && tables.get(name) === undefined);
+  return isUnread ? undefined : [...eachLegacyRule(tables, name)];
+}
+
+/** The same, one at a time; none where it could not be read. */
+export function* eachLegacyRule(tables: Xtables | undefined, name: string): Generator<LegacyRule> {
+  const table = tables?.get(name);
+  if (table !== undefined) yield* rulesIn(table.entries, chainHeadsIn(table.info));
 }
 
 /** The offsets of the built-in chains. */
@@ -55,8 +59,7 @@ function chainHeadsIn(info: Buffer): Map<number, string> {
   return new Map(heads);
 }
 
-function rulesIn(entries: Buffer, heads: ReadonlyMap<number, string>): LegacyRule[] {
-  const rules: LegacyRule[] = [];
+function* rulesIn(entries: Buffer, heads: ReadonlyMap<number, string>): Generator<LegacyRule> {
   let chain = "";
   for (let at = 0; at + ENTRY_BYTES <= entries.length;) {
     const entry = entries.subarray(at);
@@ -64,23 +67,21 @@ function rulesIn(entries: Buffer, heads: ReadonlyMap<number, string>): LegacyRul
     if (next < ENTRY_BYTES) break;
     chain = heads.get(at) ?? chain;
     const target = entry.subarray(entry.readUInt16LE(ENTRY_TARGET), next);
-    const name = nameOf(target);
-    // A user-defined chain begins with an entry that holds only its name.
-    if (name === "ERROR") chain = textAt(target, EXTENSION_BYTES);
-    else
-      rules.push({
-        chain,
-        target: targetOf(target),
-        ...matchOf(entry),
-        ...destinationOf(entry, target),
-        isPolicy: false,
-      });
     at += next;
+    // A user-defined chain begins with an entry that holds only its name.
+    if (nameOf(target) === "ERROR") {
+      chain = textAt(target, EXTENSION_BYTES);
+      continue;
+    }
     const isLast = heads.has(at) || nameOf(entries.subarray(at + targetAt(entries, at))) === "ERROR";
-    const rule = rules.at(-1);
-    if (isLast && rule?.chain === chain && HOOKS.includes(chain)) rules[rules.length - 1] = { ...rule, isPolicy: true };
+    yield {
+      chain,
+      target: targetOf(target),
+      ...matchOf(entry),
+      ...destinationOf(entry, target),
+      isPolicy: isLast && HOOKS.includes(chain),
+    };
   }
-  return rules;
 }
 
 function targetAt(entries: Buffer, at: number): number {

@@ -7,7 +7,7 @@ import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { readXtables } from "../../kernel/xtables.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import { boundPorts } from "../namespace/listeners.ts";
-import { type DockerRedirect, dockerRedirects } from "../rules/docker-redirects.ts";
+import { type DockerRedirect, dockerRedirects, legacyRedirects } from "../rules/docker-redirects.ts";
 
 export interface DockerResolver {
   /** Queries to these are redirected to it. */
@@ -20,8 +20,8 @@ export async function findDockerResolver({
   within,
   memory,
 }: Pick<NetNamespace, "within" | "memory">): Promise<DockerResolver> {
-  const legacy = await readXtables(within, "ip");
-  return within(() => resolverOf(dockerRedirects(memory, legacy)));
+  const legacy = await legacyRedirects(await readXtables(within, "ip"));
+  return within(() => resolverOf([...dockerRedirects(memory), ...legacy]));
 }
 
 /** Call inside the namespace. */

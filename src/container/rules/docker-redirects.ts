@@ -3,7 +3,8 @@
  * resolver, in any of the three forms that engines write. Only these rules are read: a cluster node has thousands of
  * others.
  */
-import { dnatPort, legacyRules } from "../../kernel/legacy-rules.ts";
+import { gatherInSlices } from "../../base/lib/slices.ts";
+import { dnatPort, eachLegacyRule } from "../../kernel/legacy-rules.ts";
 import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NFPROTO_IPV4, visitFirst } from "../../kernel/nfnetlink.ts";
@@ -26,8 +27,8 @@ const PROTOCOLS = new Map<number, Protocol>([
 const DESTINATION_OFFSET = 16;
 const DESTINATION_BYTES = 4;
 
-/** In the order in which they apply. Call inside the namespace; `legacy` are its IPv4 tables of iptables-legacy. */
-export function dockerRedirects(memory: NetlinkMemory, legacy: Xtables | undefined): DockerRedirect[] {
+/** Those in nf_tables, in the order in which they apply, before those of iptables-legacy. Call inside the namespace. */
+export function dockerRedirects(memory: NetlinkMemory): DockerRedirect[] {
   const redirects: DockerRedirect[] = [];
   const visit = (_: number, bytes: Buffer): void => {
     const redirect = redirectIn(attributesIn(bytes).get(nft.NFTA_RULE_EXPRESSIONS));
@@ -36,7 +37,19 @@ export function dockerRedirects(memory: NetlinkMemory, legacy: Xtables | undefin
   for (const select of [selectIptablesChain, selectDockerTable]) {
     visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: NFPROTO_IPV4, select }, visit);
   }
-  return [...redirects, ...legacyRedirects(legacy)];
+  return redirects;
+}
+
+/** Those in the IPv4 tables of iptables-legacy. A node may have 25,000 other rules there. */
+export async function legacyRedirects(tables: Xtables | undefined): Promise<DockerRedirect[]> {
+  return await gatherInSlices(eachLegacyRedirect(tables));
+}
+
+function* eachLegacyRedirect(tables: Xtables | undefined): Generator<DockerRedirect | undefined> {
+  for (const { chain, protocol, destination, dnatPort: port } of eachLegacyRule(tables, "nat")) {
+    const isRedirect = chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp");
+    yield isRedirect ? { destination, protocol, port } : undefined;
+  }
 }
 
 function selectIptablesChain(writer: NetlinkWriter): void {
@@ -46,15 +59,6 @@ function selectIptablesChain(writer: NetlinkWriter): void {
 
 function selectDockerTable(writer: NetlinkWriter): void {
   writer.text(nft.NFTA_RULE_TABLE, DOCKER_TABLE);
-}
-
-function legacyRedirects(tables: Xtables | undefined): DockerRedirect[] {
-  return (legacyRules(tables, "nat") ?? []).flatMap(
-    ({ chain, protocol, destination, dnatPort: port }): DockerRedirect[] =>
-      chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp")
-        ? [{ destination, protocol, port }]
-        : [],
-  );
 }
 
 function redirectIn(list: Buffer | undefined): DockerRedirect | undefined {
