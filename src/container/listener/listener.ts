@@ -15,16 +15,15 @@ import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import { BUILDS_ID } from "../facts/fact.ts";
-import type { HeldNamespace, Hold, Keep, ServedNamespace } from "../../base/model/held-namespace.ts";
+import type { Hold, Keep, ServedNamespace } from "../../base/model/held-namespace.ts";
 import type { ListenerReport } from "../../base/model/listener-report.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { type Asker, type Askers, NO_ASKERS, askersOf, unchangedAddresses } from "./asker.ts";
 import { removeListenerLink } from "./listener-link.ts";
-import { type OpenListener, type OpenListenerParts, openListener } from "./open-listener.ts";
+import { LISTENER_HELD_ID, type OpenListener, type OpenListenerParts, openListener } from "./open-listener.ts";
 import type { AskingContainers, OpenSharedEndpoint, SharedEndpoint } from "./shared-endpoint.ts";
 
 /** Under which the keeper holds it. */
-const HELD_ID = "listener";
 
 export interface ListenerParts extends OpenListenerParts {
   readonly openEndpoint: OpenSharedEndpoint;
@@ -36,7 +35,6 @@ export interface ListenerParts extends OpenListenerParts {
   /** The indexes of these links, and of those without an address. */
   readonly links: () => Iterable<number>;
   readonly keep: Keep | undefined;
-  readonly inherit: (id: string) => HeldNamespace | undefined;
   readonly startAfter: Promise<void>;
   readonly onEvent: ReportEvent;
   /** It answers now, or no longer. */
@@ -217,9 +215,9 @@ export class Listener {
   }
 
   async #open(): Promise<void> {
-    const { openEndpoint, containers, inherit, keep, onEvent } = this.#parts;
+    const { openEndpoint, containers, keep, onEvent } = this.#parts;
     const askers = this.#askers();
-    const opened = await openListener(this.#parts, inherit(HELD_ID), askers);
+    const opened = await openListener(this.#parts, askers);
     const endpoint = openEndpoint(opened.pairs, opened.waiting, containers);
     endpoint.setAskers(askers.byAddress);
     const serving: Serving = Object.assign(opened, { endpoint });
@@ -312,7 +310,7 @@ export class Listener {
 
 function heldOf({ netns, table, pairs }: Serving): ServedNamespace {
   const none = { zone: 0, spared: [], programs: [], isLocked: false, alone: "hand-back" } as const;
-  return { ...table.removal, ...none, id: HELD_ID, pairs, openGate: () => netns.openGate() };
+  return { ...table.removal, ...none, id: LISTENER_HELD_ID, pairs, openGate: () => netns.openGate() };
 }
 
 function release({ endpoint, table, netns }: Serving): void {

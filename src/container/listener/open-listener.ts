@@ -24,11 +24,15 @@ import type { Askers } from "./asker.ts";
 import { LISTENER_LINK, ensureListenerLink } from "./listener-link.ts";
 import { ListenerTable } from "./listener-table.ts";
 
+/** What stands for the host's namespace with the keeper. */
+export const LISTENER_HELD_ID = "listener";
+
 export interface OpenListenerParts {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
   readonly host: () => EngineHost;
+  readonly inherit: (id: string) => HeldNamespace | undefined;
 }
 
 export interface OpenListener {
@@ -39,12 +43,13 @@ export interface OpenListener {
 }
 
 export async function openListener(
-  { runner, memory, ruleBackend, host }: OpenListenerParts,
-  held: HeldNamespace | undefined,
+  { runner, memory, ruleBackend, host, inherit }: OpenListenerParts,
   askers: Askers,
 ): Promise<OpenListener> {
   if (ruleBackend.backend !== "nft-owner") throw unfitBackend(ruleBackend.backend);
   const fd = openHostNetwork(host());
+  // Not before: what is inherited once must be used or closed.
+  const held = inherit(LISTENER_HELD_ID);
   let table: ListenerTable | undefined;
   let pairs: NamespaceSockets[] = [];
   const waiting: WaitingSocket[] = [];
