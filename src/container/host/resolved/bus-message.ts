@@ -20,6 +20,9 @@ const FIXED_BYTES = 16;
 const STRUCT_BYTES = 8;
 /** systemd-resolved never says as much about its links. */
 export const READ_BYTES_MAX = 1024 * 1024;
+/** Of the names in a header. Ours have some 200; every user of the bus can send as many fields as fit. */
+const HEADER_BYTES_MAX = 8 * 1024;
+const HEADER_LENGTH_AT = 12;
 const FIELD = {
   path: 1,
   interface: 2,
@@ -196,7 +199,7 @@ export function messageLength(bytes: Buffer): number | undefined {
   if (bytes.length < FIXED_BYTES) return undefined;
   if (bytes[0] !== LITTLE_ENDIAN && bytes[0] !== BIG_ENDIAN) throw malformed();
   const numberAt = (at: number): number => (bytes[0] === BIG_ENDIAN ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at));
-  return FIXED_BYTES + Math.ceil(numberAt(12) / STRUCT_BYTES) * STRUCT_BYTES + numberAt(4);
+  return FIXED_BYTES + Math.ceil(numberAt(HEADER_LENGTH_AT) / STRUCT_BYTES) * STRUCT_BYTES + numberAt(4);
 }
 
 /** Whether nobody asked for the message that begins here. Every user of the bus can send such ones, and they may be anything. */
@@ -208,6 +211,7 @@ export function isUnasked(bytes: Buffer): boolean {
 export function readMessage(bytes: Buffer): BusMessage {
   if (bytes[0] !== LITTLE_ENDIAN) throw malformed();
   try {
+    if (bytes.readUInt32LE(HEADER_LENGTH_AT) > HEADER_BYTES_MAX) throw malformed();
     const body = new BusReader(bytes, FIXED_BYTES - 4);
     const fields = new Map(body.structs(() => [body.byte(), fieldOf(body)] as const));
     body.align(STRUCT_BYTES);

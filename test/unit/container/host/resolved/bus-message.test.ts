@@ -80,3 +80,17 @@ test("what is no message, or a damaged one, is a Fault", () => {
     }
   }
 });
+
+test("a message with more header fields than any of the bus is a Fault", () => {
+  const header = (fields: number): Buffer => {
+    const bytes = Buffer.alloc(16 + fields * 8);
+    bytes.set([0x6c, 4, 0, 1]);
+    // Without the padding of the last one.
+    bytes.writeUInt32LE(fields * 8 - 2, 12);
+    // A field of a number that nobody knows, with an empty signature.
+    for (let at = 16; at < bytes.length; at += 8) bytes.set([200, 1, 0x67, 0, 0, 0], at);
+    return bytes;
+  };
+  assert.equal(readMessage(header(1_000)).type, 4);
+  assert.throws(() => readMessage(header(1_100)), Fault);
+});
