@@ -11,6 +11,7 @@ import { guard } from "../base/lib/guard.ts";
 import { sleep } from "../base/lib/sleep.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { StoredKey, StoredKeys } from "../base/model/stored-key.ts";
+import { ETCD_TOO_LARGE, isEtcdFault } from "./etcd-fault.ts";
 import type { Gateway } from "./gateway.ts";
 import { LeaseTimes } from "./lease-times.ts";
 import { list } from "./listing.ts";
@@ -60,8 +61,8 @@ export class Mirror {
         this.#parts.gateway.leave(this.#parts.gateway.current);
         if (!(error instanceof Fault)) guard.report(error, "elsewhere");
         this.#parts.onState(error instanceof Fault ? error : new Fault("INTERNAL", String(error)));
-        const attempt = this.#failures++;
-        await sleep(backoffMs(attempt, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
+        this.#failures++;
+        await this.#backOff(signal);
       }
     }
   }
@@ -91,8 +92,12 @@ export class Mirror {
     this.#watch = watch;
     const end = await watch.run(signal);
     this.#watch = undefined;
-    this.#revision = end.kind === "relist" ? undefined : watch.revision;
-    if (signal.aborted || end.kind === "relist") return;
+    // One message of the watch may be longer than any page of a list, and would come again.
+    const isListed = end.kind === "relist" || isEtcdFault(end.fault, ETCD_TOO_LARGE);
+    this.#revision = isListed ? undefined : watch.revision;
+    if (signal.aborted) return;
+    // Once at once. A member that lists and then never watches is not asked in a loop.
+    if (end.kind === "relist") return this.#failures++ === 0 ? undefined : await this.#backOff(signal);
     this.counts.reconnects++;
     const { current, members } = gateway;
     if (end.kind === "failed") current.fault = end.fault;
@@ -101,6 +106,11 @@ export class Mirror {
     const isLast = this.#failures++ >= members.length - 1;
     if (end.kind === "failed" && isLast) throw end.fault;
     if (isLast) await sleep(LIMITS.etcdRetryFirstMs, signal);
+  }
+
+  async #backOff(signal: AbortSignal): Promise<void> {
+    const { etcdRetryFirstMs: first, etcdRetryLastMs: last } = LIMITS;
+    await sleep(backoffMs(this.#failures - 1, first, last, Math.random()), signal);
   }
 
   #noting(keys: StoredKeys, signal: AbortSignal): StoredKeys {

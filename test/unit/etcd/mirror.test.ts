@@ -312,6 +312,40 @@ test("compacted before the watch, restored from a copy: all is listed again", as
   assert.equal(running.mirror.counts.lists, 3);
 });
 
+test("a message of a watch that is too long for one is replaced by a list", async () => {
+  const starts: unknown[] = [];
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (_, response) =>
+      json(response, { ...header(10 + starts.length), kvs: starts.length === 0 ? [] : [kv("listed")] }),
+    "/v3/watch": (body, response) => {
+      starts.push((body["create_request"] as Record<string, unknown>)["start_revision"]);
+      message(response, { ...header(10), created: true });
+      if (starts.length === 1) response.write(" ".repeat(LIMITS.etcdReplyBytes + 1));
+    },
+  });
+  await using running = startMirror([await fake.listen()]);
+  await waitFor("a list", () => (running.sink.keys.has(`${PREFIX}listed`) ? true : undefined));
+  await waitFor("the second watch", () => (starts.length === 2 ? true : undefined));
+  assert.deepEqual([starts, running.mirror.counts.lists], [["11", "12"], 2]);
+});
+
+test("a member that lists, and compacts before each watch, is not asked in a loop", async () => {
+  let watches = 0;
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (_, response) => json(response, { ...header(10), kvs: [] }),
+    "/v3/watch": (_, response) => {
+      watches++;
+      message(response, { ...header(10), created: true });
+      message(response, { ...header(10), canceled: true, compact_revision: "20" });
+    },
+  });
+  const startMs = performance.now();
+  await using _ = startMirror([await fake.listen()]);
+  await waitFor("four watches", () => (watches >= 4 ? true : undefined));
+  // The third and the fourth have waited.
+  assert.ok(performance.now() - startMs >= LIMITS.etcdRetryFirstMs);
+});
+
 test("a stream that ends goes on from the last revision, and one that ends at once is not opened in a loop", async () => {
   const starts: unknown[] = [];
   await using fake = new FakeGateway({
