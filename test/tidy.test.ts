@@ -468,7 +468,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/control/server",
     mayImport: ["src/base/log", ...BASE],
-    modules: ["node:fs", "node:http", "node:net"],
+    modules: ["node:fs", "node:http", "node:net", "node:stream"],
   },
   {
     room: "src/control/history",

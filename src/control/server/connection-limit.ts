@@ -4,22 +4,27 @@
  * a real client sends its request at once.
  */
 import type { Server } from "node:http";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 export class ConnectionLimit {
   readonly #max: number;
   /** In order of arrival, with whether a request has arrived. */
-  readonly #open = new Map<Socket, boolean>();
+  readonly #open = new Map<Duplex, boolean>();
 
   constructor(server: Server, max: number) {
     this.#max = max;
-    server.on("connection", (socket: Socket) => this.#enter(socket));
+    server.on("connection", (socket: Duplex) => this.#enter(socket));
     server.on("request", ({ socket }) => {
       if (this.#open.has(socket)) this.#open.set(socket, true);
     });
   }
 
-  #enter(socket: Socket): void {
+  /** Closes all connections. */
+  close(): void {
+    for (const socket of this.#open.keys()) socket.destroy();
+  }
+
+  #enter(socket: Duplex): void {
     if (this.#open.size >= this.#max) {
       const all = [...this.#open];
       const [evicted] = all.find(([, hasRequest]) => !hasRequest) ?? all[0] ?? [];

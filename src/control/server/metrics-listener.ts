@@ -2,8 +2,8 @@
  * MetricsListener: the TCP socket for metrics and health checks, which the control socket serves as well. On loopback, requests for
  * names of others are refused; an operator who listens on another address serves the network, which may know it by any name.
  */
-import { type IncomingHttpHeaders, type Server, createServer } from "node:http";
-import { isIPv6 } from "node:net";
+import { type IncomingHttpHeaders, createServer } from "node:http";
+import { type Server, type Socket, createServer as createTcpServer, isIPv6 } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
 import { isLoopback } from "../../base/model/address.ts";
@@ -11,13 +11,19 @@ import { METRICS_OFF, type MetricsPolicy } from "../../base/model/metrics-policy
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { Log } from "../../base/log/log.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
+import { FirstRequest } from "./first-request.ts";
 import { isForThisMachine } from "./host-header.ts";
 import { type Routes, serveRoutes } from "./http.ts";
+
+interface Serving {
+  readonly server: Server;
+  readonly connections: ConnectionLimit;
+}
 
 export class MetricsListener {
   readonly #routes: Routes;
   readonly #log: Log;
-  #server: Server | undefined;
+  #serving: Serving | undefined;
   #address = METRICS_OFF;
 
   constructor(routes: Routes, log: Log) {
@@ -31,9 +37,9 @@ export class MetricsListener {
    */
   async listen({ address, isExplicit }: MetricsPolicy): Promise<void> {
     if (address === this.#address) return;
-    let server: Server | undefined;
+    let serving: Serving | undefined;
     try {
-      server = address === METRICS_OFF ? undefined : await openServer(address, this.#routes);
+      serving = address === METRICS_OFF ? undefined : await serve(address, this.#routes);
     } catch (error) {
       const fault = listenFault(address, error);
       if (isExplicit) throw fault;
@@ -44,40 +50,42 @@ export class MetricsListener {
       );
     }
     this.close();
-    this.#server = server;
-    this.#address = server === undefined ? METRICS_OFF : address;
-    if (server !== undefined) this.#log.debug({ address }, "serving metrics");
+    this.#serving = serving;
+    this.#address = serving === undefined ? METRICS_OFF : address;
+    if (serving !== undefined) this.#log.debug({ address }, "serving metrics");
   }
 
   /** The address it listens on, with the port that the kernel chose for port 0. */
   get address(): string | undefined {
-    const bound = this.#server?.address();
+    const bound = this.#serving?.server.address();
     if (typeof bound !== "object" || bound === null) return undefined;
     return `${isIPv6(bound.address) ? `[${bound.address}]` : bound.address}:${bound.port}`;
   }
 
   close(): void {
-    this.#server?.close();
-    this.#server?.closeAllConnections();
-    this.#server = undefined;
+    this.#serving?.server.close();
+    this.#serving?.connections.close();
+    this.#serving = undefined;
     this.#address = METRICS_OFF;
   }
 }
 
-async function openServer(address: string, routes: Routes): Promise<Server> {
+async function serve(address: string, routes: Routes): Promise<Serving> {
   const colon = address.lastIndexOf(":");
   const host = address.slice(0, colon).replaceAll(/[[\]]/g, "");
-  const server = serveRoutes(createServer(), routes, isLoopback(host) ? refusal : undefined);
-  // Any process can connect. One request per connection, so that pipelined requests cannot pile up responses in memory.
-  server.maxRequestsPerSocket = 1;
-  void new ConnectionLimit(server, LIMITS.pageConnections);
+  // Any process can connect.
+  const http = serveRoutes(createServer(), routes, isLoopback(host) ? refusal : undefined);
+  http.maxRequestsPerSocket = 1;
+  const connections = new ConnectionLimit(http, LIMITS.pageConnections);
+  const accept = (socket: Socket): void => void http.emit("connection", new FirstRequest(socket));
+  const server = createTcpServer({ allowHalfOpen: true }, accept).unref();
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port: Number(address.slice(colon + 1)), ipv6Only: isIPv6(host) }, resolve);
   });
   // An error affects only its connection, never name resolution.
   server.on("error", () => undefined);
-  return server;
+  return { server, connections };
 }
 
 function refusal({ host }: IncomingHttpHeaders): string | undefined {

@@ -111,3 +111,37 @@ test("an internal error fails only its request, and is reported", async () => {
     guard.uninstall();
   }
 });
+
+test("of many requests in one connection the first is answered, and the others are not read", async () => {
+  for (const version of ["1.0\r\nConnection: keep-alive", "1.1\r\nHost: localhost"]) {
+    const request = `GET /health HTTP/${version}\r\n\r\n`;
+    const text = await sent(request.repeat(1_000));
+    assert.deepEqual(text.match(/HTTP\/1\.1 \d+/g), ["HTTP/1.1 200"], version);
+  }
+});
+
+test("a request that comes a byte at a time is answered, also by a client that ends its half", async () => {
+  assert.match(await sent("GET /health HTTP/1.0\r\n\r\n", 1), /^HTTP\/1\.1 200 .*\r\n\r\nOK\n$/s);
+});
+
+test("a request with a longer head than any of a browser is closed", async () => {
+  assert.equal(await sent(`GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(20_000)}`, 1_000), "");
+});
+
+async function sent(text: string, chunk = text.length): Promise<string> {
+  const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  const closed = once(socket, "close");
+  let received = "";
+  socket.on("data", (bytes: Buffer) => {
+    received += bytes.toString("latin1");
+  });
+  for (let at = 0; at < text.length; at += chunk) {
+    socket.write(text.slice(at, at + chunk));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  socket.end();
+  await closed;
+  return received;
+}
