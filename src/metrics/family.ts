@@ -9,10 +9,10 @@ export function sample(value: number, labels: Labels = {}): Sample {
   return { labels, value };
 }
 
-export function counter(name: string, help: string, values: readonly Sample[]): Family {
+export function counter(name: string, help: string, values: Iterable<Sample>): Family {
   return { name, help, type: "counter", values };
 }
 
-export function gauge(name: string, help: string, values: readonly Sample[]): Family {
+export function gauge(name: string, help: string, values: Iterable<Sample>): Family {
   return { name, help, type: "gauge", values };
 }

@@ -379,12 +379,12 @@ function containerFamilies(
     counter(
       "dns11_container_requests_total",
       "Queries, by container; containers without their own series are counted as (other).",
-      series.map(([container, { queries }]) => sample(queries, { container })),
+      ofEach(series, (container, { queries }) => [sample(queries, { container })]),
     ),
     counter(
       "dns11_container_answers_total",
       "Answered queries, by container and by the source of the answer.",
-      series.flatMap(([container, { local, kernel, kernelCached, cached, forwarded }]) => [
+      ofEach(series, (container, { local, kernel, kernelCached, cached, forwarded }) => [
         sample(local - (kernel - kernelCached), { container, by: "local" }),
         ...nonZero([sample(kernel, { container, by: "kernel" })]),
         sample(cached - kernelCached, { container, by: "cache" }),
@@ -394,13 +394,21 @@ function containerFamilies(
     counter(
       "dns11_container_failures_total",
       "Failed queries, by container and by kind of failure.",
-      series.flatMap(([container, { malformed, ignored, unsent, refused, failed }]) =>
+      ofEach(series, (container, { malformed, ignored, unsent, refused, failed }) =>
         Object.entries({ malformed, ignored, unsent, refused, failed }).map(([kind, value]) =>
           sample(value, { container, kind }),
         ),
       ),
     ),
   ];
+}
+
+/** Made as they are read: there may be ten thousand. */
+function* ofEach(
+  series: ReturnType<ContainerMetrics["containers"]>,
+  samplesOf: (container: string, totals: (typeof series)[number][1]) => readonly Sample[],
+): Generator<Sample> {
+  for (const [container, totals] of series) yield* samplesOf(container, totals);
 }
 
 /** Labels, and the series of the histogram that they select. */

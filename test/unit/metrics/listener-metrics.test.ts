@@ -35,7 +35,7 @@ const LISTEN: ListenReports = {
 function values(name: string, ...readings: Parameters<typeof listenerFamilies>): Record<string, number> {
   const family = listenerFamilies(...readings).find((each) => each.name === name);
   return Object.fromEntries(
-    (family?.values ?? []).map(({ labels, value }) => [Object.values(labels).join(" "), value]),
+    [...(family?.values ?? [])].map(({ labels, value }) => [Object.values(labels).join(" "), value]),
   );
 }
 
