@@ -121,7 +121,7 @@ export function composeQuerySide(
   policies.set(settings.policies);
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
-  const udp: UdpParts = { ...answering, ...shared, block, batch };
+  const udp: UdpParts = { ...answering, ...shared, block, batch, batchMs: LIMITS.udpBatchMs };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   const openClient = (containerId: string, view: View, dial: Dial): Client => {
     const client = clients.open(containerId, view, dial);

@@ -26,6 +26,8 @@ export interface UdpParts {
   forward: Forward;
   /** Longer queries are cut to this. */
   queryBytesMax: number;
+  /** After so long the rest of a batch waits for the next turn. */
+  readonly batchMs: number;
   readonly meter?: QueryMeter | undefined;
 }
 
@@ -47,8 +49,17 @@ export interface PacketSource {
   readonly port: number;
 }
 
+/** A packet that waits for the next turn. */
+interface KeptPacket {
+  readonly message: Buffer;
+  readonly sender: Buffer;
+}
+
 /** Offset in a sockaddr. */
 const PORT_AT = 2;
+/** So many are answered before somebody looks at the clock. */
+const SLOTS_BETWEEN_CLOCKS = 2;
+const NO_SENDER = Buffer.alloc(0);
 
 export class UdpListener implements PacketSender<Client> {
   #fd: number;
@@ -59,6 +70,8 @@ export class UdpListener implements PacketSender<Client> {
   readonly #isIPv6: boolean;
   #isClosed = false;
   #batchMax: number = LIMITS.udpBatch;
+  /** Of the last batch, which took too long. */
+  #kept: readonly KeptPacket[] = [];
   #lastSender = "";
   #lastSenderAddress: Buffer = Buffer.alloc(16);
 
@@ -77,6 +90,7 @@ export class UdpListener implements PacketSender<Client> {
    */
   pause(): number {
     if (this.#isClosed || this.#watch === undefined) return this.#fd;
+    while (this.#kept.length > 0) this.#readOn();
     const kept = duplicate(this.#fd);
     this.#watch.close();
     this.#watch = undefined;
@@ -136,11 +150,14 @@ export class UdpListener implements PacketSender<Client> {
     this.#answerFirst(1 + this.#receiveMore());
   }
 
-  /** Receives what has come since the last turn, without Node. */
+  /** Answers what the last turn has left, or receives what has come since, without Node. */
   #readOn(): boolean {
     const { block, queryBytesMax, meter } = this.#parts;
     meter?.begin(this.#isIPv6);
-    const count = block.receive(this.#fd, 0, queryBytesMax, this.#batchMax);
+    const kept = this.#kept;
+    this.#kept = [];
+    for (const [slot, { message, sender }] of kept.entries()) block.place(slot, message, message.length, sender);
+    const count = kept.length > 0 ? kept.length : block.receive(this.#fd, 0, queryBytesMax, this.#batchMax);
     if (count === 0) return false;
     const isDone = guard.run("udp", this.#clientNumber, () => this.#answerFirst(count));
     if (!isDone) block.discard();
@@ -148,11 +165,16 @@ export class UdpListener implements PacketSender<Client> {
   }
 
   #answerFirst(count: number): void {
-    const { block, meter } = this.#parts;
+    const { block, meter, batchMs } = this.#parts;
     let deferred = 0;
     const { only } = this.#senders;
     only?.history.tick();
+    const startMs = performance.now();
     for (let slot = 0; slot < count; slot++) {
+      if (slot > 0 && slot % SLOTS_BETWEEN_CLOCKS === 0 && performance.now() - startMs > batchMs) {
+        this.#keep(slot, count);
+        break;
+      }
       const result = only === undefined ? this.#answerAny(slot) : this.#answer(only, slot);
       if (result === DEFERRED) deferred++;
       if (this.#isClosed) {
@@ -173,6 +195,19 @@ export class UdpListener implements PacketSender<Client> {
     const count = block.receive(this.#fd, 1, queryBytesMax, this.#batchMax - 1);
     if (count > 0) this.#watch.rest();
     return count;
+  }
+
+  /** Some names cost a millisecond: those of a store with many records. They take the turns of one container alone. */
+  #keep(first: number, count: number): void {
+    const { block } = this.#parts;
+    const kept: KeptPacket[] = [];
+    for (let slot = first; slot < count; slot++) {
+      const at = block.offsetOf(slot);
+      const message = Buffer.from(block.data.subarray(at, at + block.lengthOf(slot)));
+      kept.push({ message, sender: block.senderOf(slot, NO_SENDER) });
+    }
+    this.#kept = kept;
+    this.#watch?.rest();
   }
 
   /** An internal error is that of the client whose packet it is, as it is where each has a socket of its own. */

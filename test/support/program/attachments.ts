@@ -82,6 +82,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
     batch: new PacketBatch(),
     block: new MessageBlock(8, SLOT_BYTES),
     queryBytesMax: 512,
+    batchMs: Infinity,
   };
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);

@@ -113,6 +113,7 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
     answerer: new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }),
     forward: upstream.forward,
     queryBytesMax: LIMITS.udpQueryBytes,
+    batchMs: Infinity,
     ...parts,
     block,
     batch: new PacketBatch(),

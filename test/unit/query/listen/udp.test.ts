@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { closeSync } from "node:fs";
 import { test } from "node:test";
+import { setImmediate as nextRound } from "node:timers/promises";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { SOCK_RAW, AF_INET, sendTo, socket } from "../../../../src/kernel/libc.ts";
@@ -52,6 +53,33 @@ test("while most queries are forwarded, batches are smaller", async () => {
   for (let id = 0; id < 40; id++) await rig.client.receive();
   const { udpBatchDeferred: most } = LIMITS;
   assert.deepEqual(countsOf(rig.parts.block.receives), [39, most, 40 - most]);
+});
+
+test("of queries that take long a few are answered each turn, and those of a listener that pauses at once", async () => {
+  const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
+  const slow: SyncAnswerer = {
+    answer: (queryClient, block, offset, length, isStream) => {
+      const startMs = performance.now();
+      while (performance.now() - startMs < LIMITS.udpBatchMs / 2);
+      return sound.answer(queryClient, block, offset, length, isStream);
+    },
+    outcome: sound.outcome,
+    takeDeferred: (block) => sound.takeDeferred(block),
+  };
+  for (const isPaused of [false, true]) {
+    await using rig = listening({ answerer: slow, batchMs: LIMITS.udpBatchMs });
+    await using other = new UdpClient();
+    const ids = Array.from({ length: 20 }, (_, at) => at);
+    for (const id of ids) (id % 2 === 0 ? rig.client : other).send(aQuery({ id }), rig.port);
+    const { flushes } = rig.parts.block;
+    while (flushes.length === 0) await nextRound();
+    assert.equal(flushes.length, 1);
+    if (isPaused) rig.listener.pause();
+    const received: number[] = [];
+    for (const id of ids) received.push(readReply(await (id % 2 === 0 ? rig.client : other).receive()).id);
+    assert.deepEqual(received, ids);
+    assert.equal(flushes.length, 10);
+  }
 });
 
 test("every client gets its own answer", async () => {
