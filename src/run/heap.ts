@@ -13,12 +13,7 @@ export function limitMemoryGrowth(): void {
   limitFreeMemory(LIMITS.freeMemoryBytes);
 }
 
-/** Gives back once, after startup, what starting and attaching took from the C library, and V8 has collected. */
-export function trimMallocOnce(isStarted: () => boolean): void {
-  const timer = setInterval(() => {
-    if (!isStarted()) return;
-    clearInterval(timer);
-    setTimeout(trimMalloc, LIMITS.trimAfterMs).unref();
-  }, LIMITS.trimCheckMs);
-  timer.unref();
+/** Gives back what starting and attaching took from the C library, when V8 has collected it. */
+export function trimMallocLater(): void {
+  setTimeout(trimMalloc, LIMITS.trimAfterMs).unref();
 }

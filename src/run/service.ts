@@ -27,7 +27,7 @@ import { InternalErrors } from "./internal-errors.ts";
 import { type Platform, preparePlatform } from "./platform.ts";
 import { Handover } from "./handover.ts";
 import { HangGuard } from "./hang-guard.ts";
-import { trimMallocOnce } from "./heap.ts";
+import { onceStarted } from "./once-started.ts";
 import { takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
 import { holderOf } from "./lease-holder.ts";
@@ -232,7 +232,7 @@ export class Service {
       history.begin();
       recordedCauses.begin();
       this.#logServing(containerSide, controlPath(folder));
-      trimMallocOnce(() => containerSide.synced.isOpen && containerSide.isSettled);
+      onceStarted(() => containerSide.synced.isOpen && containerSide.isSettled);
       await following;
     } finally {
       const withdrawn = Promise.all([etcd.close(handover.isServing), cluster.close()]);
