@@ -14,6 +14,8 @@ export const LIMITS = {
   udpBatch: 64,
   /** The same where most queries are forwarded, each of which costs as much as several local answers. */
   udpBatchDeferred: 16,
+  /** After so long the rest of a batch waits for the next turn. Usual answers take microseconds. */
+  udpBatchMs: 2,
   /**
    * Receive buffer for queries of one namespace that arrive while others are served, in the kernel's accounting (768
    * bytes and more for a short query; the kernel doubles this value): some 2,700 queries instead of 270. What does not
@@ -489,13 +491,13 @@ export const LIMITS = {
    */
   inlinedBytecode: 4_000,
   /**
-   * Bytes of bytecode that a function runs before V8 optimizes it. With 67,584, its default, attaching 1,000 containers at once
-   * took 1.17 times as long on two processors (2026-11-27): a quarter of all processor time went into code that did not pay for
-   * its compilation. With 1,000,000 it took the same.
+   * Bytes of bytecode that a function runs before V8 optimizes it, while dns11 starts and then, which is V8's default. With that
+   * from the start, attaching 1,000 containers at once took 1.17 times as long on two processors (2026-11-27): a quarter of all
+   * processor time went into code that did not pay for its compilation. With 1,000,000 it took the same.
    */
-  bytecodeUntilOptimized: 400_000,
-  /** How often to check whether startup has finished, so that memory which only startup needed can be given back. */
-  trimCheckMs: 2_000,
+  bytecodeUntilOptimized: { starting: 400_000, running: 67_584 },
+  /** How often to check whether startup has finished: V8 optimizes sooner then, and what only startup needed can be given back. */
+  startCheckMs: 500,
   /** How long after that: V8 collects what startup left some seconds later. */
   trimAfterMs: 10_000,
   /** Connections to the control socket: those of leases, and more than people use at once. */
@@ -524,7 +526,7 @@ export const LIMITS = {
   namesListed: 5_000,
   /** Connections to the HTTP listener, which any process on the machine can open; a new one replaces an idle one. */
   pageConnections: 32,
-  /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
+  /** The shortest time between two renderings of a page such as /metrics: with a thousand containers one takes 30 ms, in slices. */
   pageEveryMs: 100,
   /** Pages of probes; the shortest time between two queries of one, and how long one may take. */
   healthProbes: 32,
