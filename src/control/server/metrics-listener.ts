@@ -75,7 +75,8 @@ async function serve(address: string, routes: Routes): Promise<Serving> {
   const host = address.slice(0, colon).replaceAll(/[[\]]/g, "");
   // Any process can connect.
   const http = serveRoutes(createServer(), routes, isLoopback(host) ? refusal : undefined);
-  http.maxRequestsPerSocket = 1;
+  // Node would wait for another request, and knows no timeout of a stream that is no socket.
+  http.prependListener("request", (_, response) => response.setHeader("Connection", "close"));
   const connections = new ConnectionLimit(http, LIMITS.pageConnections);
   const accept = (socket: Socket): void => void http.emit("connection", new FirstRequest(socket));
   const server = createTcpServer({ allowHalfOpen: true }, accept).unref();
