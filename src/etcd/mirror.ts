@@ -97,7 +97,10 @@ export class Mirror {
     this.#revision = isListed ? undefined : watch.revision;
     if (signal.aborted) return;
     // Once at once. A member that lists and then never watches is not asked in a loop.
-    if (end.kind === "relist") return this.#failures++ === 0 ? undefined : await this.#backOff(signal);
+    if (end.kind === "relist") {
+      if (this.#failures++ > 0) await this.#backOff(signal);
+      return;
+    }
     this.counts.reconnects++;
     const { current, members } = gateway;
     if (end.kind === "failed") current.fault = end.fault;
