@@ -33,8 +33,8 @@ export class LeaseTimes {
     try {
       for (const lease of this.#waiting) {
         if (signal.aborted) return;
-        this.#waiting.delete(lease);
         const reply = await this.#gateway.call("/v3/lease/timetolive", { ID: lease }, signal);
+        this.#waiting.delete(lease);
         const granted = numberOf(objectOf(reply)["grantedTTL"]);
         if (granted > 0) this.#onTime(lease, granted);
       }

@@ -24,7 +24,8 @@ const HTTP_OK = 200;
 /** The messages of a stream, until it ends or fails. */
 export interface MessageStream {
   readonly member: Member;
-  onMessage: (message: unknown) => void;
+  /** The next message waits until this one is taken, and the member with it. */
+  onMessage: (message: unknown) => Promise<void>;
   /** Called once; without a fault where the member ended it. */
   onEnd: (fault: Fault | undefined) => void;
   close(): void;
@@ -86,20 +87,29 @@ export class Member {
       request.destroy();
       stream.onEnd(fault);
     };
-    const stream: MessageStream = { member: this, onMessage: () => {}, onEnd: () => {}, close: () => end(undefined) };
-    const lines = new JsonLines(LIMITS.etcdReplyBytes, (message) => {
-      clearTimeout(timer);
-      if (!isEnded) stream.onMessage(message);
-    });
-    const request = this.#send(call, (response) => {
-      response.on("data", (chunk: Buffer) => {
-        if (isEnded) return;
+    const stream: MessageStream = {
+      member: this,
+      onMessage: async () => {},
+      onEnd: () => {},
+      close: () => end(undefined),
+    };
+    const messages: unknown[] = [];
+    const lines = new JsonLines(LIMITS.etcdReplyBytes, (message) => messages.push(message));
+    const read = async (response: http.IncomingMessage): Promise<Fault | undefined> => {
+      for await (const chunk of response as AsyncIterable<Buffer>) {
         const problem = lines.push(chunk);
-        if (problem === "too long") end(tooLargeFault(this.endpoint, LIMITS.etcdReplyBytes));
-        if (problem === "no JSON") end(strangerFault(this.endpoint, response.statusCode ?? 0));
-      });
-      response.on("end", () => end(undefined));
-      response.on("error", (error) => end(connectionFault(this.endpoint, error)));
+        if (messages.length > 0) clearTimeout(timer);
+        for (const message of messages.splice(0)) {
+          if (isEnded) return undefined;
+          await stream.onMessage(message);
+        }
+        if (problem === "too long") return tooLargeFault(this.endpoint, LIMITS.etcdReplyBytes);
+        if (problem === "no JSON") return strangerFault(this.endpoint, response.statusCode ?? 0);
+      }
+      return undefined;
+    };
+    const request = this.#send(call, (response) => {
+      read(response).then(end, (error: Error) => end(connectionFault(this.endpoint, error)));
     });
     const timer = setTimeout(() => end(timeoutFault(this.endpoint, LIMITS.etcdCallMs)), LIMITS.etcdCallMs);
     request.on("error", (error) => end(connectionFault(this.endpoint, error)));

@@ -5,12 +5,13 @@
 import type { Fault } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 import { sleep } from "../base/lib/sleep.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { type StoredKeys, endOf } from "../base/model/stored-key.ts";
 import { ETCD_TOKEN, canceledFault, isEtcdFault, noEtcdFault, reportedFault } from "./etcd-fault.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Member, MessageStream } from "./member.ts";
-import { encoded, readWatchMessage, revisionOf, streamError } from "./messages.ts";
+import { type WatchMessage, encoded, readWatchMessage, revisionOf, streamError } from "./messages.ts";
 
 export interface WatchParts {
   readonly gateway: Gateway;
@@ -36,6 +37,7 @@ export class Watch {
   /** A member without a leader opens a stream, too. */
   #isCreated = false;
   #isProven = false;
+  #isOver = false;
 
   constructor(parts: WatchParts, revision: number) {
     this.#parts = parts;
@@ -61,6 +63,7 @@ export class Watch {
     try {
       return await this.#follow(stream, checks.signal);
     } finally {
+      this.#isOver = true;
       checks.abort();
       signal.removeEventListener("abort", close);
       stream.close();
@@ -74,17 +77,19 @@ export class Watch {
         resolve(how);
       };
       stream.onEnd = (fault) => end(fault === undefined ? { kind: "ended" } : { kind: "failed", fault });
-      stream.onMessage = (message) =>
-        guard.run("elsewhere", 0, () => {
-          const how = this.#take(message, stream.member.endpoint);
+      stream.onMessage = async (message) => {
+        try {
+          const how = await this.#take(message, stream.member.endpoint);
           if (how !== undefined) end(how);
-        });
+        } catch (error) {
+          guard.report(error, "elsewhere");
+        }
+      };
       void this.#check(stream, signal).then((how) => how && end(how));
     });
   }
 
-  #take(message: unknown, endpoint: string): WatchEnd | undefined {
-    const { keys, onLease } = this.#parts;
+  async #take(message: unknown, endpoint: string): Promise<WatchEnd | undefined> {
     const error = streamError(message);
     if (error !== undefined) return { kind: "failed", fault: reportedFault(endpoint, error.code, error.message) };
     const read = readWatchMessage(message);
@@ -95,15 +100,25 @@ export class Watch {
       this.#isCreated = true;
       if (this.#isProven) this.#parts.onOpen();
     }
-    for (const { isDelete, stored } of read.events) {
-      if (isDelete) keys.remove(stored.key);
-      else keys.put(stored);
-      if (stored.lease !== undefined && !isDelete) onLease(stored.lease);
-    }
+    // What one transaction has changed is one step, as far as etcd's default allows; a deletion may have any number.
+    await inSlices(this.#applying(read.events), TRANSACTION_EVENTS);
+    if (this.#isOver) return undefined;
     if (read.events.length > 0 && !read.isFragment) this.revision = Math.max(this.revision, read.revision);
     // A progress report: nothing up to here is still on its way.
     if (read.events.length === 0 && !read.isCreated) this.revision = Math.max(this.revision, read.revision);
     return undefined;
+  }
+
+  *#applying(events: WatchMessage["events"]): Generator<void> {
+    const { keys, onLease } = this.#parts;
+    for (const { isDelete, stored } of events) {
+      // All of the message comes again.
+      if (this.#isOver) return;
+      if (isDelete) keys.remove(stored.key);
+      else keys.put(stored);
+      if (stored.lease !== undefined && !isDelete) onLease(stored.lease);
+      yield;
+    }
   }
 
   /** Checks at once, and then as long as the stream lasts. */
@@ -126,6 +141,9 @@ export class Watch {
     }
   }
 }
+
+/** etcd's default of --max-txn-ops. */
+const TRANSACTION_EVENTS = 128;
 
 /**
  * Asks a member for something that it can only answer together with the others. Returns the revision of its store, and throws

@@ -4,6 +4,7 @@
  */
 import { eventLogger } from "../base/log/event-logger.ts";
 import type { Log } from "../base/log/log.ts";
+import { oncePerStep } from "../base/lib/once-per-step.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Journal } from "../container/kind/journal.ts";
@@ -66,13 +67,15 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     (server, isUp, detail) => events.record({ kind: isUp ? "server-up" : "server-down", server, detail }),
   );
   querySide.meter.repeated = platform.kernelAnswers?.kinds;
+  // One message may change thousands of names, and each namespace has answers to forget.
+  const onNames = oncePerStep(() => platform.kernelAnswers?.forgetAll());
   const etcd = new EtcdLink(
     settings.etcd,
     { hostName: target.hostName, instance: target.instanceId },
     eventLogger(log),
-    () => platform.kernelAnswers?.forgetAll(),
+    onNames,
   );
-  const cluster = new ClusterLink(settings.cluster, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
+  const cluster = new ClusterLink(settings.cluster, eventLogger(log), onNames);
   const journal = new Journal(folder);
   const { hold, inherit, disinherit, refusing } = keeper;
   const sideParts = {

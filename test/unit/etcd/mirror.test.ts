@@ -16,7 +16,7 @@ import { EtcdKeys } from "../../../src/run/etcd/etcd-keys.ts";
 import { Gateway } from "../../../src/etcd/gateway.ts";
 import { JsonLines } from "../../../src/base/lib/json-lines.ts";
 import { Mirror } from "../../../src/etcd/mirror.ts";
-import { waitFor } from "../../support/rig/wait.ts";
+import { pause, waitFor } from "../../support/rig/wait.ts";
 
 const PREFIX = "/skydns/";
 
@@ -327,6 +327,60 @@ test("a message of a watch that is too long for one is replaced by a list", asyn
   await waitFor("a list", () => (running.sink.keys.has(`${PREFIX}listed`) ? true : undefined));
   await waitFor("the second watch", () => (starts.length === 2 ? true : undefined));
   assert.deepEqual([starts, running.mirror.counts.lists], [["11", "12"], 2]);
+});
+
+test("how long a lease lasts is asked again with the next change of a record, where etcd could not say it", async () => {
+  let asked = 0;
+  let stream: ServerResponse | undefined;
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (_, response) => json(response, { ...header(7), kvs: [{ ...kv("a"), lease: "5" }] }),
+    "/v3/lease/timetolive": (_, response) => {
+      if (++asked === 1) fault(response, 503, 14, "etcdserver: no leader");
+      else json(response, { ...header(7), grantedTTL: "90" });
+    },
+    "/v3/watch": (_, response) => {
+      stream = response;
+      message(response, { ...header(7), created: true });
+    },
+  });
+  await using running = startMirror([await fake.listen()]);
+  await waitFor("the first question, and the watch", () => (asked === 1 && stream !== undefined ? true : undefined));
+  // Until the failure has been read, the lease counts as asked for.
+  for (let change = 8; change < 1_000 && running.sink.leases.get("5") !== 90; change++) {
+    message(stream ?? assert.fail(), { ...header(change), events: [{ kv: { ...kv("a"), lease: "5" } }] });
+    await pause(20);
+  }
+  assert.equal(asked, 2);
+});
+
+test("thousands of changes in one message are applied in parts, and what comes after them waits", async () => {
+  const names = Array.from({ length: 10_000 }, (_, index) => `n${index}`);
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (_, response) => json(response, { ...header(10), kvs: [] }),
+    "/v3/watch": (_, response) => {
+      message(response, { ...header(10), created: true });
+      message(response, { ...header(11), events: names.map((name) => ({ kv: kv(name) })) });
+      message(response, { ...header(12), events: [{ type: "DELETE", kv: kv("n9999") }, { kv: kv("last") }] });
+    },
+  });
+  await using running = startMirror([await fake.listen()]);
+  const { sink } = running;
+  const sizes = new Set<number>();
+  const put = sink.put.bind(sink);
+  // As long as the names of a large zone take.
+  sink.put = (stored) => {
+    for (const endMs = performance.now() + 0.01; performance.now() < endMs;);
+    put(stored);
+  };
+  const samples = setInterval(() => sizes.add(sink.keys.size), 1);
+  await waitFor("the last change", () => (sink.keys.has(`${PREFIX}last`) ? true : undefined));
+  clearInterval(samples);
+  assert.ok(
+    [...sizes].some((size) => size > 0 && size < names.length),
+    `seen: ${[...sizes].join(", ")}`,
+  );
+  assert.equal(sink.keys.size, names.length);
+  assert.equal(sink.keys.has(`${PREFIX}n9999`), false);
 });
 
 test("a member that lists, and compacts before each watch, is not asked in a loop", async () => {
