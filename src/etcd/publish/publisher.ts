@@ -132,7 +132,7 @@ export class Publisher {
         this.#claim = isEtcdFault(error, ETCD_LEASE_LOST) ? undefined : this.#claim;
         if (isEtcdFault(error, ETCD_LEASE_LOST)) this.counts.losses++;
         this.#note("lease", error);
-        await this.#wait(backoffMs(failures, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
+        await this.#wait(retryMs(failures), signal);
       }
     }
   }
@@ -256,23 +256,24 @@ export class Publisher {
       }
       try {
         if (isListDue) await this.#list(signal);
-        await this.#writeBatch(signal);
-        failures = 0;
-        await this.#wait(LIMITS.etcdWriteEveryMs, signal);
+        failures = (await this.#writeBatch(signal)) ? 0 : failures + 1;
+        // Again at once, with the keys as they are. Where another writer was faster each time, it waits.
+        const waitMs = failures > 1 ? retryMs(failures - 1) : LIMITS.etcdWriteEveryMs;
+        await this.#wait(waitMs, signal);
       } catch (error) {
         if (signal.aborted || isEtcdFault(error, ETCD_LEASE_LOST)) throw error;
         this.#note("write", error);
-        await this.#wait(backoffMs(failures++, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
+        await this.#wait(retryMs(failures++), signal);
       }
     }
   }
 
-  /** Throws a Fault; the keys are tried again then. */
-  async #writeBatch(signal: AbortSignal): Promise<void> {
+  /** Returns false where keys are not as they were known, and throws a Fault; the keys are tried again then. */
+  async #writeBatch(signal: AbortSignal): Promise<boolean> {
     const { gateway, keys } = this.#parts;
     const claim = this.#claim as Claim;
     const batch = this.#own.batch(this.#dirty, keys.wanted, { ...claim, keysMax: LIMITS.etcdWriteKeys });
-    if (batch.changes.size === 0) return;
+    if (batch.changes.size === 0) return true;
     try {
       const reply = await gateway.call(
         "/v3/kv/txn",
@@ -284,9 +285,13 @@ export class Publisher {
         signal,
       );
       this.counts.transactions++;
-      if (objectOf(reply)["succeeded"] !== true) return await this.#refused(reply, claim, signal);
+      if (objectOf(reply)["succeeded"] !== true) {
+        await this.#refused(reply, claim, signal);
+        return false;
+      }
       this.counts.writes += batch.changes.size;
       this.#own.done(batch, claim.lease, revisionOf(reply));
+      return true;
     } catch (error) {
       for (const key of batch.changes.keys()) this.#dirty.add(key);
       throw error;
@@ -320,6 +325,10 @@ export class Publisher {
     signal.removeEventListener("abort", this.#wake);
     this.#wake = () => {};
   }
+}
+
+function retryMs(failures: number): number {
+  return backoffMs(failures, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random());
 }
 
 function lost(): Fault {

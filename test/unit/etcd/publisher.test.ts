@@ -283,6 +283,20 @@ test("keys of others below its name are neither deleted nor overwritten; a chang
   await run.until("the new value", () => published(etcd)["svc/shop/web/2"] === "new");
 });
 
+test("another writer that changes a key after each list has it listed with growing waits, and the key is put right after that", async () => {
+  const etcd = new FakeEtcd();
+  await using run = new Run(etcd, "one", { wanted: MEMBERS });
+  await run.until("all to be written", () => run.publisher.sizes.written === 2);
+  let times = 0;
+  etcd.onListed = () => etcd.put(`${ROOT}svc/shop/web/1`, `theirs ${++times}`);
+  etcd.onListed();
+  run.keys.set("svc/shop/web/1", "ours");
+  await run.pass(20_000);
+  assert.ok(times > 2 && times < 20, `${times} changes in 20 seconds`);
+  etcd.onListed = () => undefined;
+  await run.until("our value", () => published(etcd)["svc/shop/web/1"] === "ours");
+});
+
 test("more keys of others below its name than are read: its own are written, until one of them is in the way", async () => {
   const etcd = new FakeEtcd();
   for (let at = 0; at < LIMITS.etcdOwnKeys + 300; at++) etcd.put(`${ROOT}flood/${String(at).padStart(6, "0")}`, "x");

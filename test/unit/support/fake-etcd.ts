@@ -21,6 +21,8 @@ export class FakeEtcd {
   nowMs = 0;
   // What the next calls of a path fail with.
   readonly failures = new Map<string, Fault>();
+  // Called after each list: another writer may be faster.
+  onListed: () => void = () => undefined;
   #leases = 100;
 
   // Time passes, and leases end.
@@ -52,7 +54,9 @@ export class FakeEtcd {
     await Promise.resolve();
     const failure = this.failures.get(path);
     if (failure !== undefined) throw failure;
-    return { header: { revision: String(this.revision) }, ...this.#answer(path, json) };
+    const reply = { header: { revision: String(this.revision) }, ...this.#answer(path, json) };
+    if (path === "/v3/kv/range") this.onListed();
+    return reply;
   }
 
   #answer(path: string, body: Json): object {
