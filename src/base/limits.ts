@@ -508,6 +508,9 @@ export const LIMITS = {
   /** Their rules and recordings: in all, and of one process. */
   leaseRules: 10_000,
   leaseRulesEach: 5_000,
+  /** Those for one name or pattern, likewise: a query of it looks at each. */
+  leaseNameRules: 1_024,
+  leaseNameRulesEach: 512,
   /** Different choices of containers in them: each is made again when containers change. */
   leaseScopes: 64,
   leaseLineBytes: 64 * 1024,

@@ -6,6 +6,7 @@ import type { InjectedFault } from "../../api/failures.ts";
 import type { LeaseReply, LeaseSummary, RuleReport, RuleUseReport } from "../../api/lease.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import { codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
+import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { RuleBook, RuleScope } from "../../query/verdict/rule-book.ts";
 import { type Rule, RuleTally } from "../../query/verdict/rule.ts";
@@ -20,8 +21,8 @@ export interface LeaseParts {
   readonly holder: Holder;
   readonly book: RuleBook;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
-  /** Throws a Fault if there are too many rules already. */
-  readonly admitRule: (scope: RuleScope) => void;
+  /** Throws a Fault if there are too many rules already; `about` is what a rule is about. */
+  readonly admitRule: (scope: RuleScope, about?: string) => void;
 }
 
 interface HeldRule {
@@ -46,8 +47,11 @@ export class Lease {
   readonly #since = new Date();
   readonly #rules = new Map<number, HeldRule>();
   readonly #recordings = new Map<number, HeldRecording>();
+  /** How many rules are about the same. */
+  readonly #abouts = new Map<string, number>();
   #lastId = 0;
   #line = 0;
+  #isEnded = false;
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
@@ -55,6 +59,10 @@ export class Lease {
 
   get rules(): number {
     return this.#rules.size + this.#recordings.size;
+  }
+
+  rulesAbout(about: string): number {
+    return this.#abouts.get(about) ?? 0;
   }
 
   get isRecording(): boolean {
@@ -66,10 +74,10 @@ export class Lease {
   }
 
   /** Does what a line says, and returns what to answer. */
-  handle(text: string): LeaseReply {
+  async handle(text: string): Promise<LeaseReply> {
     const line = ++this.#line;
     try {
-      return { line, ...this.#do(parsed(text)) };
+      return { line, ...(await this.#do(parsed(text))) };
     } catch (error) {
       if (isInternalError(error)) throw error;
       return { line, error: reasonWithRemedy(error), code: codeOf(error) ?? "BAD_RULE" };
@@ -88,23 +96,29 @@ export class Lease {
     }
   }
 
-  get summary(): LeaseSummary {
+  async summary(): Promise<LeaseSummary> {
     const { number, holder } = this.#parts;
     return {
       lease: number,
       ...holder,
       since: this.#since.toISOString(),
       isRecording: this.isRecording,
-      rules: this.#report().rules,
+      ...(await this.#report()),
     };
   }
 
   /** `isMeant` chooses containers: a rule that has done nothing yet may still be for them. */
   injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
+    // Thousands of rules may have one scope.
+    const scopes = new Map<string, boolean>();
+    const isScopeMeant = (scope: RuleScope): boolean => {
+      const known = scopes.get(scope.key) ?? [...this.#parts.book.idsOf(scope)].some((id) => isMeant(id));
+      scopes.set(scope.key, known);
+      return known;
+    };
     return [...this.#rules.values()].flatMap(({ read: { what }, rule: { tally }, scope }) => {
       const containers = [...tally.containers].filter(([id]) => isMeant(id));
-      const isFor = containers.length > 0 || [...this.#parts.book.idsOf(scope)].some((id) => isMeant(id));
-      if (!isFor) return [];
+      if (containers.length === 0 && !isScopeMeant(scope)) return [];
       const applied = containers.filter(([, each]) => each.applied > 0);
       return {
         text: what,
@@ -120,10 +134,14 @@ export class Lease {
     for (const { rule, scope } of this.#rules.values()) this.#parts.book.remove(rule, scope);
     for (const { recording, scope } of this.#recordings.values()) this.#parts.book.remove(recording.tape, scope);
     this.#rules.clear();
+    this.#abouts.clear();
     this.#recordings.clear();
+    this.#isEnded = true;
   }
 
-  #do(value: unknown): DistributiveOmit<Exclude<LeaseReply, { readonly recorded: unknown }>, "line"> {
+  async #do(value: unknown): Promise<DistributiveOmit<Exclude<LeaseReply, { readonly recorded: unknown }>, "line">> {
+    // Lines may have come before the end of the connection that are read after it.
+    if (this.#isEnded) throw badRule("The lease has ended");
     const fields = fieldsOf(value, "line", '{"rule": {"name": "db", "action": "servfail"}}');
     refuseUnknownKeys(fields, KINDS, "a line");
     const [kind, ...more] = Object.keys(fields);
@@ -132,19 +150,21 @@ export class Lease {
     if (kind === "record") return this.#record(fields["record"]);
     if (kind === "remove") return this.#remove(numberOf(fields, "remove", 1, ID_MAX) ?? 0);
     if (fields["report"] !== true) throw badRule("Invalid report: use true");
-    return { report: this.#report() };
+    return { report: await this.#report() };
   }
 
   #add(value: unknown): { readonly id: number; readonly containers: number } {
     const { book, facts, admitRule, number, holder } = this.#parts;
     const read = readRule(value);
     const scope = readScope((value as { readonly in?: unknown }).in, facts);
-    admitRule(scope);
     const { pattern, types, over, action, limits, what } = read;
+    const about = aboutOf(read);
+    admitRule(scope, about);
     const text = `${what} (lease ${number} of ${holderText(holder)})`;
     const rule: Rule = { id: ++lastRule, pattern, types, over, action, limits, text, tally: new RuleTally() };
     const containers = book.add(rule, scope);
     this.#rules.set(++this.#lastId, { read, rule, scope });
+    this.#abouts.set(about, this.rulesAbout(about) + 1);
     return { id: this.#lastId, containers };
   }
 
@@ -166,7 +186,7 @@ export class Lease {
     const { book } = this.#parts;
     const held = this.#rules.get(id);
     const recording = this.#recordings.get(id);
-    if (held !== undefined) book.remove(held.rule, held.scope);
+    if (held !== undefined) this.#take(held);
     else if (recording !== undefined) book.remove(recording.recording.tape, recording.scope);
     else throw badRule(`The lease has no rule ${id}`);
     this.#rules.delete(id);
@@ -174,8 +194,20 @@ export class Lease {
     return { removed: id };
   }
 
-  #report(): RuleReport {
-    return { rules: [...this.#rules].map(([id, held]) => this.#useOf(id, held)) };
+  #take({ read, rule, scope }: HeldRule): void {
+    this.#parts.book.remove(rule, scope);
+    const about = aboutOf(read);
+    const left = this.rulesAbout(about) - 1;
+    if (left === 0) this.#abouts.delete(about);
+    else this.#abouts.set(about, left);
+  }
+
+  async #report(): Promise<RuleReport> {
+    return { rules: await gatherInSlices(this.#uses()) };
+  }
+
+  *#uses(): Generator<RuleUseReport> {
+    for (const [id, held] of this.#rules) yield this.#useOf(id, held);
   }
 
   #useOf(id: number, { read: { actionName, what }, rule }: HeldRule): RuleUseReport {
@@ -206,6 +238,11 @@ export class Lease {
   #nameOf(containerId: string): string {
     return this.#parts.facts().get(containerId)?.name ?? containerId.slice(0, 12);
   }
+}
+
+/** Rules of the same words are all looked at for a query. */
+function aboutOf({ actionName, pattern }: ReadRule): string {
+  return actionName === "only" ? "with the action only" : `for "${pattern.text}"`;
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;

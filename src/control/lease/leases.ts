@@ -3,7 +3,7 @@
  * a test that forgets its leases takes them from nobody else.
  */
 import type { InjectedFault } from "../../api/failures.ts";
-import type { LeasesReport } from "../../api/lease.ts";
+import type { LeaseSummary, LeasesReport } from "../../api/lease.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
@@ -27,8 +27,10 @@ export class Leases {
     this.#parts = parts;
   }
 
-  get report(): LeasesReport {
-    return { leases: [...this.#open].map(({ summary }) => summary) };
+  async report(): Promise<LeasesReport> {
+    const leases: LeaseSummary[] = [];
+    for (const lease of [...this.#open]) leases.push(await lease.summary());
+    return { leases };
   }
 
   get count(): number {
@@ -56,7 +58,7 @@ export class Leases {
       ...this.#parts,
       number: ++this.#lastNumber,
       holder,
-      admitRule: (scope) => this.#admitRule(holder, scope),
+      admitRule: (scope, about) => this.#admitRule(holder, scope, about),
     });
     this.#open.add(lease);
     return lease;
@@ -67,8 +69,15 @@ export class Leases {
     lease.end();
   }
 
-  #admitRule(holder: Holder, scope: RuleScope): void {
-    const own = rulesOf(this.#of(holder));
+  #admitRule(holder: Holder, scope: RuleScope, about: string | undefined): void {
+    const leases = this.#of(holder);
+    const [same, sameInAll] =
+      about === undefined ? [0, 0] : [rulesAbout(about, leases), rulesAbout(about, [...this.#open])];
+    if (same >= LIMITS.leaseNameRulesEach)
+      throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${same} rules ${about}`, { remedy: REMOVE });
+    if (sameInAll >= LIMITS.leaseNameRules)
+      throw new Fault("TOO_MANY_RULES", `There are ${sameInAll} rules ${about}`, { remedy: REMOVE });
+    const own = rulesOf(leases);
     if (own >= LIMITS.leaseRulesEach)
       throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${own} rules`, { remedy: REMOVE });
     if (this.rules >= LIMITS.leaseRules)
@@ -82,6 +91,10 @@ export class Leases {
   #of({ pid }: Holder): Lease[] {
     return [...this.#open].filter(({ holder }) => holder.pid === pid);
   }
+}
+
+function rulesAbout(about: string, leases: readonly Lease[]): number {
+  return leases.reduce((sum, lease) => sum + lease.rulesAbout(about), 0);
 }
 
 function rulesOf(leases: readonly Lease[]): number {

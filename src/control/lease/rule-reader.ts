@@ -182,22 +182,18 @@ function actionOf(name: RuleActionName, fields: Fields): RuleAction {
       if (answers === undefined)
         throw badRule('The answers are missing: add "answers", such as [["10.0.0.1"], ["10.0.0.2"]]');
       const ttl = numberOf(fields, "ttl", 0, TTL_MAX);
-      const replies = answers.flatMap((each) => {
-        const reply = replyOf(each, ttl);
-        return timesOf(each).map(() => reply);
-      });
-      if (replies.length > ANSWERS_MAX)
-        throw badRule(`The sequence has ${replies.length} answers: use at most ${ANSWERS_MAX}`);
+      const count = answers.reduce<number>((sum, each) => sum + timesOf(each), 0);
+      if (count > ANSWERS_MAX) throw badRule(`The sequence has ${count} answers: use at most ${ANSWERS_MAX}`);
+      const replies = answers.flatMap((each) => Array<FixedReply>(timesOf(each)).fill(replyOf(each, ttl)));
       return { kind: "replies", replies };
     }
   }
 }
 
 /** An answer may come several times in a row. */
-function timesOf(value: unknown): readonly undefined[] {
+function timesOf(value: unknown): number {
   const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
-  const times = isMap ? numberOf(value as Fields, "times", 1, ANSWERS_MAX) : undefined;
-  return Array.from({ length: times ?? 1 });
+  return (isMap ? numberOf(value as Fields, "times", 1, ANSWERS_MAX) : undefined) ?? 1;
 }
 
 /** A response code, or records as in the settings; `cnames` lead to them. */

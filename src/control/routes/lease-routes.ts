@@ -14,11 +14,13 @@ import type { Leases } from "../lease/leases.ts";
 
 /** How often what has been recorded is sent. */
 const RECORDED_MS = 100;
+/** How long lines that came together are read before others have their turn. */
+const TURN_MS = 1;
 const TOO_LONG = `The line is longer than ${LIMITS.leaseLineBytes} bytes: send less in one line`;
 
 export function leaseRoutes(leases: Leases, holderOf: (socket: Socket) => Holder): Routes {
   return {
-    "GET /v1/leases": () => leases.report,
+    "GET /v1/leases": async () => await leases.report(),
     // Opened first: a refusal is the response.
     "POST /v1/lease": new LineRoute(LIMITS.leaseLineBytes, ({ lines, socket }) => {
       const lease = leases.open(holderOf(socket));
@@ -41,17 +43,22 @@ async function* answers(
 ): AsyncGenerator<LeaseReply, void> {
   try {
     const inbox = new Inbox(lines);
+    let turnMs = performance.now();
     for (;;) {
+      // Queries that wait are answered in between.
+      if (performance.now() - turnMs > TURN_MS) {
+        await turn();
+        turnMs = performance.now();
+      }
       const result = await inbox.next(lease.isRecording ? RECORDED_MS : undefined);
       for (const recorded of lease.recorded()) {
         yield recorded;
-        // Queries that wait are answered in between.
         await turn();
       }
       if (result === undefined) continue;
       if (result.done === true) return;
       if (result.value === undefined) yield lease.refuse(TOO_LONG);
-      else if (result.value.trim() !== "") yield lease.handle(result.value);
+      else if (result.value.trim() !== "") yield await lease.handle(result.value);
     }
   } finally {
     onEnd();

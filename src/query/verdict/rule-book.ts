@@ -36,6 +36,8 @@ export class RuleBook {
   /** Open clients by container. */
   readonly #clients = new Map<string, Set<JudgedClient>>();
   #isRefreshing = false;
+  /** Containers have changed since the last look. */
+  #isStale = false;
   readonly counts: VerdictCounts = { fault: 0, answer: 0, deny: 0 };
 
   /** The number of scopes: each is looked at again whenever containers change. */
@@ -55,7 +57,7 @@ export class RuleBook {
   /** A container is served from now on: before its first query is read. */
   open(client: JudgedClient, containerId: string): void {
     // The container may be newer than the last look.
-    this.refresh();
+    if (this.#isStale) this.refresh();
     const clients = this.#clients.get(containerId) ?? new Set();
     this.#clients.set(containerId, clients.add(client));
     client.onClose(() => {
@@ -96,15 +98,17 @@ export class RuleBook {
 
   /** Containers, their networks or their labels have changed: looks at them at the end of this turn. */
   containersChanged(): void {
+    this.#isStale = true;
     if (this.#isRefreshing || this.#chapters.size === 0) return;
     this.#isRefreshing = true;
     setImmediate(() => {
       this.#isRefreshing = false;
-      this.refresh();
+      if (this.#isStale) this.refresh();
     });
   }
 
   refresh(): void {
+    this.#isStale = false;
     for (const chapter of this.#chapters.values()) this.#look(chapter);
   }
 

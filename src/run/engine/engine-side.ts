@@ -377,9 +377,9 @@ export class EngineSide implements ContainerSide {
       },
       onContainer: (fact) => {
         this.#events.onContainer(fact);
+        querySide.rules.containersChanged();
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
         for (const each of this.#followers) each.put(fact);
-        querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
       onContainerGone: (id, exitCode) => {

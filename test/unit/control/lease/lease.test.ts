@@ -12,6 +12,7 @@ import type { Lease } from "../../../../src/control/lease/lease.ts";
 import { Leases } from "../../../../src/control/lease/leases.ts";
 import { readRule } from "../../../../src/control/lease/rule-reader.ts";
 import { RuleBook } from "../../../../src/query/verdict/rule-book.ts";
+import { countRounds } from "../../../support/rig/rounds.ts";
 
 const HOLDER = { pid: 7, command: "suite" };
 const open = (): { book: RuleBook; leases: Leases; lease: Lease } => {
@@ -19,6 +20,9 @@ const open = (): { book: RuleBook; leases: Leases; lease: Lease } => {
   const leases = new Leases({ book, facts: () => new Map() });
   return { book, leases, lease: leases.open(HOLDER) };
 };
+const onlySome = JSON.stringify({ rule: { action: "only", names: ["db"] } });
+const errorOf = async (lease: Lease, line: string): Promise<string> =>
+  ((await lease.handle(line)) as { error: string }).error;
 const rule = (fields: object): string => JSON.stringify({ rule: { name: "db", action: "drop", ...fields } });
 
 for (const [value, what] of [
@@ -67,6 +71,10 @@ for (const [fields, message] of [
   [{ action: "only", fail: "toString" }, /Invalid fail "toString"/],
   [{ action: "only", count: 1 }, /Unknown field "count" of a rule with the action only/],
   [{ name: "db", action: "sequence", answers: [{ a: "10.0.0.1", times: 1_000 }, "NXDOMAIN"] }, /has 1001 answers/],
+  [
+    { name: "db", action: "sequence", answers: [1, 2, 3].map(() => ({ a: "10.0.0.1", times: 1_000 })) },
+    /has 3000 answers: use at most 1000/,
+  ],
   ["db", /Invalid rule: use a map/],
 ] as const) {
   test(`${JSON.stringify(fields)} is refused, with what to use`, () => {
@@ -74,15 +82,14 @@ for (const [fields, message] of [
   });
 }
 
-test("a value that is nested as deep as a line allows is named, and the lease goes on", () => {
+test("a value that is nested as deep as a line allows is named, and the lease goes on", async () => {
   const { lease } = open();
   const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
-  const reply = lease.handle(`{"rule":{"name":${deep},"action":"drop"}}`) as { error: string };
-  assert.match(reply.error, /Invalid name \(a list\)/);
-  assert.ok("id" in lease.handle(rule({})));
+  assert.match(await errorOf(lease, `{"rule":{"name":${deep},"action":"drop"}}`), /Invalid name \(a list\)/);
+  assert.ok("id" in (await lease.handle(rule({}))));
 });
 
-test("a line that is wrong is answered, and the lease goes on", () => {
+test("a line that is wrong is answered, and the lease goes on", async () => {
   const { lease, book } = open();
   for (const line of [
     "",
@@ -96,37 +103,75 @@ test("a line that is wrong is answered, and the lease goes on", () => {
     '{"report":1}',
     '{"record":7}',
   ])
-    assert.match((lease.handle(line) as { error: string }).error, /./, line);
-  assert.deepEqual(lease.handle(rule({})), { line: 11, id: 1, containers: 0 });
-  assert.deepEqual(lease.handle('{"record":{}}'), { line: 12, id: 2, containers: 0 });
-  assert.match((lease.handle('{"record":{}}') as { error: string }).error, /records already/);
-  assert.deepEqual(lease.handle('{"remove":2}'), { line: 14, removed: 2 });
+    assert.match(await errorOf(lease, line), /./, line);
+  assert.deepEqual(await lease.handle(rule({})), { line: 11, id: 1, containers: 0 });
+  assert.deepEqual(await lease.handle('{"record":{}}'), { line: 12, id: 2, containers: 0 });
+  assert.match(await errorOf(lease, '{"record":{}}'), /records already/);
+  assert.deepEqual(await lease.handle('{"remove":2}'), { line: 14, removed: 2 });
   assert.equal(book.scopes, 1);
   lease.end();
   assert.equal(book.scopes, 0);
 });
 
-test("leases, rules and choices of containers have bounds, and each process a share of them", () => {
+test("a line that is read after the end of its lease makes no rule", async () => {
+  const { lease, leases, book } = open();
+  leases.end(lease);
+  assert.match(await errorOf(lease, rule({})), /The lease has ended/);
+  assert.match(await errorOf(lease, '{"record":{}}'), /The lease has ended/);
+  assert.equal(book.scopes, 0);
+});
+
+test("a query looks at a bounded number of rules: those for one name have a bound, and each process a share of it", async () => {
+  const { leases, lease } = open();
+  const other = leases.open(HOLDER);
+  for (let i = 1; i < LIMITS.leaseNameRulesEach; i += 1) await lease.handle(rule({}));
+  assert.ok("id" in (await other.handle(rule({ in: { container: "web" } }))));
+  assert.match(await errorOf(lease, rule({ name: "DB." })), /suite, pid 7 has 512 rules for "db"\. Remove one of them/);
+  assert.ok("id" in (await lease.handle(rule({ name: "**" }))));
+  const another = leases.open({ pid: 8, command: "" });
+  for (let i = 0; i < LIMITS.leaseNameRulesEach; i += 1) await another.handle(rule({}));
+  const last = leases.open({ pid: 9, command: "" });
+  assert.match(await errorOf(last, rule({})), /There are 1024 rules for "db"/);
+  await lease.handle('{"remove":1}');
+  assert.ok("id" in (await last.handle(rule({}))));
+  assert.match(await errorOf(lease, rule({})), /There are 1024 rules for "db"/);
+  leases.end(other);
+  assert.ok("id" in (await lease.handle(rule({}))));
+  for (let i = 0; i < LIMITS.leaseNameRulesEach; i += 1) await lease.handle(onlySome);
+  assert.match(await errorOf(lease, onlySome), /has 512 rules with the action only/);
+});
+
+test("what thousands of rules have done is reported in parts", async () => {
+  const { lease, leases } = open();
+  for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) await lease.handle(rule({ name: `n${i}` }));
+  using rounds = countRounds();
+  const { leases: all } = await leases.report();
+  assert.equal(all[0]?.rules.length, LIMITS.leaseRulesEach);
+  assert.ok(rounds.count > 0);
+});
+
+test("leases, rules and choices of containers have bounds, and each process a share of them", async () => {
   const { leases, lease } = open();
   for (let i = 1; i < LIMITS.leasesEach; i += 1) leases.open(HOLDER);
   assert.throws(() => leases.open(HOLDER), /16 leases are open by suite, pid 7$/);
-  for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) lease.handle(rule({}));
-  assert.match((lease.handle(rule({})) as { error: string }).error, /suite, pid 7 has 5000 rules\. Remove one of them/);
+  for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) await lease.handle(rule({ name: `n${i}` }));
+  assert.match(await errorOf(lease, rule({})), /suite, pid 7 has 5000 rules\. Remove one of them/);
   const others = [8, 9].map((pid) => leases.open({ pid, command: "" }));
-  for (const each of others) for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) each.handle(rule({}));
+  for (const each of others)
+    for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) await each.handle(rule({ name: `n${i}` }));
   assert.equal(leases.rules, LIMITS.leaseRules);
-  assert.match(((others[1] as Lease).handle(rule({})) as { error: string }).error, /pid 9 has|There are 10000 rules/);
+  assert.match(await errorOf(others[1] as Lease, rule({})), /pid 9 has|There are 10000 rules/);
   leases.end(lease);
   const third = leases.open({ pid: 10, command: "" });
-  for (let i = 1; i < LIMITS.leaseScopes; i += 1) third.handle(rule({ in: { container: `c${i}` } }));
+  for (let i = 1; i < LIMITS.leaseScopes; i += 1) await third.handle(rule({ in: { container: `c${i}` } }));
   assert.match(
-    (third.handle(rule({ in: { container: "one-more" } })) as { error: string }).error,
+    await errorOf(third, rule({ in: { container: "one-more" } })),
     /There are rules for 64 choices of containers/,
   );
-  assert.ok("id" in third.handle(rule({ in: { container: "c1" } })));
+  assert.ok("id" in (await third.handle(rule({ in: { container: "c1" } }))));
 });
 
-test("whatever a line is, it is answered once, and by no internal error", () => {
+test("whatever a line is, it is answered once, and by no internal error", async () => {
   const { lease } = open();
   const text = fc.oneof(
     fc.string({ maxLength: 20 }),
@@ -169,9 +214,9 @@ test("whatever a line is, it is answered once, and by no internal error", () => 
     fc.string(),
   );
   let lines = 0;
-  fc.assert(
-    fc.property(line, (each) => {
-      const reply = lease.handle(each) as { line: number; error?: string };
+  await fc.assert(
+    fc.asyncProperty(line, async (each) => {
+      const reply = (await lease.handle(each)) as { line: number; error?: string };
       assert.equal(reply.line, (lines += 1));
       assert.ok(reply.error === undefined || reply.error.length < 2_000);
     }),

@@ -58,6 +58,17 @@ test("clients in the scope have a rule, before and after it was added, until it 
   assert.equal(book.scopes, 0);
 });
 
+test("containers that start are looked at once for each change, however many scopes there are", async () => {
+  const book = new RuleBook();
+  let looks = 0;
+  const scope: RuleScope = { key: "all", select: () => new Set([String((looks += 1))]) };
+  book.add(aRule(), scope);
+  book.containersChanged();
+  for (let each = 0; each < 100; each++) book.open(new FakeClient(), `c${each}`);
+  await turn();
+  assert.equal(looks, 2);
+});
+
 test("a container that comes into the scope, or leaves it, is noticed at the end of the turn", async () => {
   const book = new RuleBook();
   const members = new Set<string>();
@@ -84,6 +95,7 @@ test("a container that has joined is not forgotten because another one starts in
   book.open(joined, "a");
   book.add(aRule(), aScope("network", members));
   members.add("a").add("b");
+  book.containersChanged();
   book.open(started, "b");
   assert.notEqual(joined.verdicts, undefined);
   assert.notEqual(started.verdicts, undefined);
