@@ -4,6 +4,7 @@
  */
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 
+import { gatherInSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { globMatches } from "../server/glob.ts";
 import type { QueryRecord } from "../../base/model/query-record.ts";
@@ -93,7 +94,7 @@ export class QueryReader {
       await turn();
     }
     keepLast();
-    return { queries: this.#reports(entries), missed, last };
+    return { queries: await gatherInSlices(this.#reports(entries)), missed, last };
   }
 
   #newReports({ queries, missed }: NewEntries): (QueryReport | MissedReport)[] {
@@ -103,11 +104,11 @@ export class QueryReader {
     ];
   }
 
-  #reports(entries: readonly HistoryEntry[]): QueryReport[] {
+  *#reports(entries: readonly HistoryEntry[]): Generator<QueryReport> {
     const wallMs = wallOffsetMs();
     // Date.now is coarse: only a larger difference means that the clock was set.
     if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
-    return entries.map(([history, query]) => queryReport(this.#containerName(history), query, this.#wallMs));
+    for (const [history, query] of entries) yield queryReport(this.#containerName(history), query, this.#wallMs);
   }
 
   #containerName({ containerId, containerName }: QueryHistory): string {

@@ -3,6 +3,7 @@
  * answer, and the cause of a failure. Both follow from what is known now; no query is sent.
  */
 import type { Cause } from "../../api/causes.ts";
+import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { MissedReport, QueryReport, SkippedReport } from "../../api/queries.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { ownersOf } from "../situation/address-owners.ts";
@@ -44,7 +45,7 @@ export class QueryDetails {
     const running = known.all.filter(({ ended }) => ended === undefined);
     const clients = new Map(running.map((client) => [client.name, client]));
     const knowledge = { known, clients, situations, causes: new Map<string, Cause | null>() };
-    return queries.map((query) => this.#detailed(query, knowledge));
+    return await gatherInSlices(this.#detailing(queries, knowledge));
   }
 
   /** The same for a stream: batch after batch. */
@@ -57,6 +58,10 @@ export class QueryDetails {
       const queries = batch.filter((each): each is QueryReport => !isCount(each));
       if (queries.length > 0) yield* await this.add(queries, wantsCauses);
     }
+  }
+
+  *#detailing(queries: readonly QueryReport[], knowledge: Knowledge): Generator<QueryReport> {
+    for (const query of queries) yield this.#detailed(query, knowledge);
   }
 
   #detailed(query: QueryReport, knowledge: Knowledge): QueryReport {

@@ -11,6 +11,7 @@ import type { MissedReport, QueryReport } from "../../../src/api/queries.ts";
 import type { Log } from "../../../src/base/log/log.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../src/query/history/query-history.ts";
+import { countRounds } from "../../support/rig/rounds.ts";
 import { TYPE, aName, aQuery, aReplyTo } from "../../support/scripted/builders.ts";
 import { anOutcome } from "../support/outcome.ts";
 
@@ -22,6 +23,20 @@ test("queries of all containers come in the order of time, and only the last one
   assert.deepEqual(names(await reader.read({}, 3)), ["db n3", "web n4", "db n5"]);
   assert.deepEqual(names(await reader.read({}, 0)), []);
   assert.deepEqual(names(await reader.read({ containerId: "db-id" }, 2)), ["db n3", "db n5"]);
+});
+
+test("thousands of queries are reported in parts", async () => {
+  const { histories, reader } = reading();
+  const web = histories.open("web-id");
+  for (let i = 0; i < 100; i++) note(web, `n${i}`);
+  const some = await roundsOf(async () => await reader.read({}, 100));
+  for (let each = 0; each < 60; each++) {
+    const more = histories.open(`c${each}`);
+    for (let i = 0; i < 160; i++) note(more, `n${i}`);
+  }
+  // A round for each history, and those of the reports.
+  const all = await roundsOf(async () => assert.equal((await reader.read({}, 10_000)).queries.length, 9_700));
+  assert.ok(all - 60 > some, `${all} rounds, and ${some} for 100 queries`);
 });
 
 test("times are wall-clock times", async () => {
@@ -192,4 +207,10 @@ function text(each: QueryReport | MissedReport): string {
 
 function names({ queries }: { readonly queries: readonly QueryReport[] }): string[] {
   return queries.map(text);
+}
+
+async function roundsOf(work: () => Promise<unknown>): Promise<number> {
+  using rounds = countRounds();
+  await work();
+  return rounds.count;
 }
