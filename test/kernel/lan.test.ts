@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { openSync } from "node:fs";
 import { test } from "node:test";
 
+import { Fault } from "../../src/base/lib/fault.ts";
 import { createLog } from "../../src/base/log/log.ts";
 import { RateLimitedLog } from "../../src/base/log/rate-limited-log.ts";
 import { readAddressBlock } from "../../src/base/model/address-block.ts";
@@ -31,11 +32,16 @@ function anEntry(name: string, address: string, more: Partial<ListenEntry> = {})
   return { name, addresses: [address], allow: [block], view: { kind: "published" }, forwards: false, ...more };
 }
 
-type Rig = AsyncDisposable & { readonly lan: Lan; readonly stateOf: (name: string) => string };
+type Rig = AsyncDisposable & {
+  readonly lan: Lan;
+  readonly netns: Netns;
+  readonly stateOf: (name: string) => string;
+};
 
 async function listening(
   entries: readonly ListenEntry[],
   quarantineOf: LanParts["quarantineOf"] = () => undefined,
+  isRefused: (id: string) => boolean = () => false,
 ): Promise<Rig> {
   await warmThreadPool();
   const netns = await Netns.create();
@@ -47,10 +53,14 @@ async function listening(
   const own = openEngineHost(process.pid);
   const host = { ...own, network: openSync(netns.netnsPath, "r") };
   const platform = previewPlatform();
+  const { openSubnetEndpoint } = composeQuerySide({ ...mergeSettings([]), ...run, folders: [] }, repeats);
   const lan = new Lan(entries, {
     ...platform,
     host: () => host,
-    openEndpoint: composeQuerySide({ ...mergeSettings([]), ...run, folders: [] }, repeats).openSubnetEndpoint,
+    openEndpoint: (pairs, parts) => {
+      if (isRefused(parts.id)) throw new Fault("ENOSPC", "There is no room for another watch");
+      return openSubnetEndpoint(pairs, parts);
+    },
     dial: () => assert.fail("nothing is forwarded"),
     viewOf: () => NO_VIEW,
     problemOf: () => undefined,
@@ -74,7 +84,7 @@ async function listening(
     closeEngineHost(own);
     await netns[Symbol.asyncDispose]();
   };
-  return { lan, stateOf, [Symbol.asyncDispose]: dispose };
+  return { lan, netns, stateOf, [Symbol.asyncDispose]: dispose };
 }
 
 test("an address that cannot be bound fails alone", async () => {
@@ -82,6 +92,25 @@ test("an address that cannot be bound fails alone", async () => {
   await using rig = await listening([anEntry("a", "fe80::1"), anEntry("b", "192.0.2.1")]);
   assert.match(rig.stateOf("a"), /^failed: /);
   assert.equal(rig.stateOf("b"), "serving");
+});
+
+test("where an entry's sockets cannot be read nothing is left open, and all answer when they can", async () => {
+  let isRefused = true;
+  const entries = [anEntry("a", "192.0.2.1"), anEntry("b", "192.0.2.2"), anEntry("c", "192.0.2.3")];
+  await using rig = await listening(
+    entries,
+    () => undefined,
+    (id) => isRefused && id === listenId("b"),
+  );
+  const listeners = async (): Promise<string> => (await rig.netns.enter("ss", ["-Htln"])).stdout;
+  for (const { name } of entries) assert.match(rig.stateOf(name), /no room for another watch/);
+  assert.equal(await listeners(), "");
+  isRefused = false;
+  rig.lan.configure(entries);
+  await waitFor("all to answer", () =>
+    entries.every(({ name }) => rig.stateOf(name) === "serving") ? true : undefined,
+  );
+  assert.equal((await listeners()).trim().split("\n").length, entries.length);
 });
 
 test("an entry whose queries crash dns11 does not answer until its quarantine ends", async () => {

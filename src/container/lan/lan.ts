@@ -227,14 +227,19 @@ export class Lan {
       throw codeOf(error) === "EPERM" ? anotherInstance(error) : error;
     }
     const before = this.#serving;
-    for (const [name, serving] of before) if (!kept.has(name)) this.#closeOne(name, serving);
-    this.#serving = new Map([
-      ...kept,
-      ...added.map((entry): [string, Serving] => {
+    this.#serving = kept;
+    try {
+      for (const [name, serving] of before) if (!kept.has(name)) this.#closeOne(name, serving);
+      for (const entry of added) {
         const pairs = bound.get(entry.name) ?? [];
-        return [entry.name, this.#serve(entry, pairs, linksOf(found.get(entry.name)))];
-      }),
-    ]);
+        this.#serving.set(entry.name, this.#serve(entry, pairs, linksOf(found.get(entry.name))));
+        bound.delete(entry.name);
+      }
+    } catch (error) {
+      // The others are in the endpoints that own them.
+      for (const pairs of bound.values()) closeSockets(pairs);
+      throw error;
+    }
     closeSockets(this.#leftover.splice(0));
     const held = this.#held();
     if (held !== undefined && this.#hold === undefined) this.#hold = this.#parts.keep?.(held);
