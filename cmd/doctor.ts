@@ -3,14 +3,14 @@
  */
 import type { Command } from "commander";
 
-import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
+import type { Bundle } from "../src/doctor/bundle/bundle.ts";
 import type { DoctorLine } from "../src/api/doctor-lines.ts";
-import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
 import { type ProjectOptions, addProjectOption } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./options/control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { setExitCode } from "./process/exit-code.ts";
+import { NewFile } from "./process/new-file.ts";
 import { inOwnProcess } from "./process/own-process.ts";
 import { doctorModules, hostModules } from "./modules/platform.ts";
 import { diagnosisText } from "./text/doctor-text.ts";
@@ -20,6 +20,8 @@ import { displayOf } from "./text/terminal.ts";
 import { versionReport } from "./process/build.ts";
 
 const KIB = 1024;
+/** Only its owner can read it. */
+const BUNDLE_MODE = 0o600;
 
 interface DoctorOptions extends ControlOptions, ProjectOptions {
   readonly fix?: boolean;
@@ -46,25 +48,20 @@ export function addDoctor(program: Command): void {
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
   const { host, stateDir, fix, json, jsonLines, all, bundle, project } = options;
-  const { BundleFile, diagnose } = await doctorModules();
-  const file = bundle === undefined ? undefined : new BundleFile(bundle);
+  // First of all: it may start this program once more.
   const notEntered = await notEnteredFault(options);
+  const { bundleOf, diagnose } = await doctorModules();
+  const file = bundle === undefined ? undefined : new NewFile(bundle, BUNDLE_MODE);
   const machine = { hostFlag: host, stateDir, ...(notEntered !== undefined && { notEntered }) };
-  let diagnosis: Diagnosis;
-  try {
-    diagnosis = await diagnose({
-      ...machine,
-      container,
-      project,
-      ...(jsonLines === true && { onFindings: printLines }),
-      ...(fix === true && {
-        cleanUp: async (onlyId) => await (await hostModules()).cleanup(stateDir, host, { only: onlyId }),
-      }),
-    });
-  } catch (error) {
-    file?.discard();
-    throw error;
-  }
+  const diagnosis = await diagnose({
+    ...machine,
+    container,
+    project,
+    ...(jsonLines === true && { onFindings: printLines }),
+    ...(fix === true && {
+      cleanUp: async (onlyId) => await (await hostModules()).cleanup(stateDir, host, { only: onlyId }),
+    }),
+  });
   const findings = [diagnosis.machine, ...diagnosis.containers].flatMap((report) => report.findings);
   if (jsonLines === true) printLine({ problems: diagnosis.problems });
   else if (json === true) process.stdout.write(jsonLine(diagnosis));
@@ -79,8 +76,9 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
   const isRedacted = options.redact;
   const text = diagnosisText(diagnosis, { showsAll: true });
   const version = versionReport();
-  const written = await file.write({ ...machine, version, diagnosis, diagnosisText: text, isRedacted });
-  process.stderr.write(bundleText(bundle ?? "", written, isRedacted));
+  const content = await bundleOf({ ...machine, version, diagnosis, diagnosisText: text, isRedacted });
+  file.write(content.archive);
+  process.stderr.write(bundleText(bundle ?? "", content, isRedacted));
 }
 
 function printLines(subject: string, findings: readonly Finding[]): void {
@@ -102,8 +100,8 @@ async function notEnteredFault(options: ControlOptions): Promise<Fault | undefin
   }
 }
 
-function bundleText(path: string, { files, bytes }: WrittenBundle, isRedacted: boolean): string {
+function bundleText(path: string, { files, archive }: Bundle, isRedacted: boolean): string {
   const names = isRedacted ? "names and public addresses are replaced" : "names and addresses are not replaced";
-  const size = `${files} files, ${Math.ceil(bytes / KIB)} KiB`;
+  const size = `${files} files, ${Math.ceil(archive.length / KIB)} KiB`;
   return printableText(`wrote ${path} (${size}); ${names}: read it before you share it\n`);
 }

@@ -56,7 +56,7 @@ export function addFault(program: Command): void {
     .option("--preset <name>", presets.join("; "))
     .option("--count <n>", "only the first so many queries of each type", readCount)
     .option("--every <n>", "the first of so many queries of each type, again and again", readCount)
-    .option("--probability <p>", "each query with this probability, from 0 to 1", Number)
+    .option("--probability <p>", "each query with this probability, from 0 to 1", readProbability)
     .option("--seed <n>", "the same seed gives the same sequence", readCount)
     .option("--types <types>", "only queries of these types, such as A,AAAA", readList)
     .option("--over <protocol>", "only queries over udp, or over tcp")
@@ -105,6 +105,7 @@ function rulesOf(names: readonly string[], options: FaultOptions): RuleRequest[]
     ...(only === true ? [{ action: "only" as const, names }] : []),
     ...(preset === undefined ? [] : [presetRule(preset)]),
   ];
+  if (jitter !== undefined && delay === undefined) throw new Fault("USAGE", "--jitter has no effect without --delay");
   const [kind, ...more] = kinds;
   if (kind === undefined || more.length > 0) {
     const flags = [...CODES, "delay", "answer", "only", "preset"].map((each) => `--${each}`).join(", ");
@@ -131,6 +132,12 @@ function beginText(rules: readonly RuleRequest[], containers: number, options: F
 
 function readList(text: string): string[] {
   return text.split(",").map((each) => each.trim());
+}
+
+function readProbability(text: string): number {
+  const number = text.trim() === "" ? NaN : Number(text);
+  if (!(number >= 0 && number <= 1)) throw new InvalidArgumentError("Use a number from 0 to 1, such as 0.5.");
+  return number;
 }
 
 function readCount(text: string): number {

@@ -14,6 +14,7 @@ import { hostModules, onThisPlatform } from "./modules/platform.ts";
 import { jsonLine } from "./text/printable.ts";
 import { enterRootless } from "./process/rootless.ts";
 import { abortOnSignal } from "./process/signals.ts";
+import { endOfService, isOwnServer } from "./lease/own-server.ts";
 import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./options/in-node.ts";
 import { table } from "./text/table.ts";
 
@@ -44,8 +45,17 @@ export function addRun(program: Command): void {
   addJsonOption(command, "with --dry-run: print JSON");
   command.action(async (words: readonly string[], options: RunOptions) => {
     requireInNode(command);
+    if (words.length > 0 && (options.with !== true || options.inNode === true)) throw unexpected(words[0], options);
     await (options.inNode === true ? runInNode(options) : run(words, options));
   });
+}
+
+function unexpected(word: string | undefined, { inNode }: RunOptions): Fault {
+  const remedy =
+    inNode === true
+      ? "Inside a node dns11 serves on its own: leave the command out."
+      : "To serve while a command runs: dns11 run --with -- COMMAND";
+  return new Fault("USAGE", `Unexpected argument "${word}"`, { remedy });
 }
 
 /** Inside a KIND node, where there is no engine. */
@@ -65,14 +75,15 @@ async function runInNode(options: RunOptions): Promise<void> {
 }
 
 async function run(words: readonly string[], options: RunOptions): Promise<void> {
-  if (words.length > 0 && options.with !== true) {
-    const remedy = "To serve while a command runs: dns11 run --with -- COMMAND";
-    throw new Fault("USAGE", `Unexpected argument "${words[0]}"`, { remedy });
+  const isServing = options.dryRun !== true;
+  if (isServing && options.with === true && !isOwnServer()) {
+    const { runWith } = await import("./lease/run-with.ts");
+    process.exitCode = await runWith(words, options);
+    return;
   }
   await enterRootless(options);
   const readSettings = settingsReader(options);
   const settings = await readSettings("all");
-  const isServing = options.dryRun !== true;
   const { restartIfNeeded } = await onThisPlatform(async () => await import("../src/run/restart.ts"));
   const excess = isServing ? restartIfNeeded(settings) : [];
   const { createLog, findEngine, preview, Service } = await hostModules();
@@ -86,9 +97,7 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
     return;
   }
   const service = new Service(settings, log, readSettings, findEngine);
-  if (options.with !== true) return await serveUntilSignalled(service);
-  const { runWith } = await import("./lease/run-with.ts");
-  process.exitCode = await runWith(words, options, async (signal) => await service.run(signal));
+  await (options.with === true ? service.run(endOfService()) : serveUntilSignalled(service));
 }
 
 /** SIGHUP reloads the settings and SIGUSR2 replaces the process; the result is in the log. */

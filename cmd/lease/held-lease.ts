@@ -12,7 +12,8 @@ import { abortOnSignal } from "../process/signals.ts";
 
 /** Returns when it is interrupted, or after `forMs`; throws a Fault if dns11 has ended it. */
 export async function holdLease(lease: LeaseConnection, forMs: number | undefined): Promise<void> {
-  const signal = abortOnSignal();
+  // The terminal may be closed: what was done or recorded must not be lost with it.
+  const signal = abortOnSignal("SIGHUP");
   const interrupted = new Promise<"interrupted">((resolve) =>
     signal.addEventListener("abort", () => resolve("interrupted"), { once: true }),
   );

@@ -9,8 +9,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlClient } from "../../src/api/control-client.ts";
 import { Fault } from "../../src/base/lib/fault.ts";
 import { type ControlOptions, clientFor } from "../options/control-options.ts";
+import { EXIT } from "../process/exit-code.ts";
 import { failuresText } from "../text/failures-text.ts";
 import { printableText } from "../text/printable.ts";
+import { isInForeground } from "../process/signals.ts";
+import { OwnServer } from "./own-server.ts";
 
 /** All containers of a busy machine are attached by then. */
 const READY_MS = 60_000;
@@ -20,26 +23,25 @@ const SIGNAL_BASE = 128;
 /** As shells do for a command that cannot be run. */
 const NOT_FOUND = 127;
 
-/** `serve` serves until its signal. Returns the exit code of the command. */
-export async function runWith(
-  command: readonly string[],
-  options: ControlOptions,
-  serve: (signal: AbortSignal) => Promise<void>,
-): Promise<number> {
+/** Returns the exit code of the command; or that of dns11, if it does not serve. */
+export async function runWith(command: readonly string[], options: ControlOptions): Promise<number> {
   if (command.length === 0)
     throw new Fault("USAGE", "--with needs a command", { remedy: "For example: dns11 run --with -- npm test" });
-  const stop = new AbortController();
   const signals = new Signals();
-  const serving = serve(stop.signal);
+  const server = new OwnServer();
   try {
-    const client = await Promise.race([readyClient(options, signals.received), serving.then(() => undefined)]);
-    if (client === undefined || signals.received.aborted) return 1;
+    const client = await Promise.race([readyClient(server, options, signals.received), server.ended]);
+    if (typeof client === "number") return client === EXIT.ok ? EXIT.failure : client;
+    if (client === undefined || signals.received.aborted) return EXIT.failure;
     const code = await exitCode(command, signals);
+    if (server.exitCode !== undefined && server.exitCode !== EXIT.ok) {
+      process.stderr.write("dns11: it ended while the command ran, which had Docker's resolver from then on\n");
+      return code === EXIT.ok ? server.exitCode : code;
+    }
     if (code !== 0) await explainFailures(client);
     return code;
   } finally {
-    stop.abort();
-    await serving;
+    await server.stop();
   }
 }
 
@@ -57,18 +59,24 @@ class Signals {
   }
 
   #on(name: NodeJS.Signals): void {
-    if (this.child !== undefined) this.child.kill(name);
-    else if (this.#received.signal.aborted) process.exit(1);
+    if (this.child !== undefined) {
+      // Many programs end without cleaning up at the second one.
+      if (name === "SIGTERM" || !isInForeground()) this.child.kill(name);
+    } else if (this.#received.signal.aborted) process.exit(1);
     else this.#received.abort();
   }
 }
 
-async function readyClient(options: ControlOptions, signal: AbortSignal): Promise<ControlClient | undefined> {
+async function readyClient(
+  { pid }: OwnServer,
+  options: ControlOptions,
+  signal: AbortSignal,
+): Promise<ControlClient | undefined> {
   for (const endMs = performance.now() + READY_MS; performance.now() < endMs;) {
     if (signal.aborted) return undefined;
     const client = await clientFor(options).catch(() => undefined);
     const status = await client?.status().catch(() => undefined);
-    if (status?.isReady === true && status.pid === process.pid) return client;
+    if (status?.isReady === true && status.pid === pid) return client;
     await sleep(POLL_MS);
   }
   throw new Fault("NOT_READY", `dns11 does not serve all containers after ${READY_MS / 1000} seconds`, {

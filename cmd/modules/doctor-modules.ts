@@ -1,5 +1,5 @@
 /** DoctorModules: all that commands load to diagnose, as one module, for the reason in host-modules.ts. A run never does. */
-export { BundleFile } from "../../src/doctor/bundle/bundle.ts";
+export { bundleOf } from "../../src/doctor/bundle/bundle.ts";
 export { diagnose } from "../../src/doctor/doctor.ts";
 export { diagnoseNodes } from "../../src/doctor/kind/doctor.ts";
 export { diagnoseInNode } from "../../src/doctor/kind/in-node.ts";

@@ -3,7 +3,9 @@
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -43,8 +45,11 @@ class Running implements AsyncDisposable {
   out = "";
   readonly #ended: Promise<number>;
 
-  constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+    this.child = spawn(process.execPath, [PROGRAM, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on("data", (chunk: Buffer) => (this.out += chunk.toString()));
     this.#ended = new Promise((resolve) => this.child.on("close", (code) => resolve(code ?? -1)));
@@ -138,6 +143,8 @@ for (const [args, message] of [
   [["replay", "/nonexistent"], /Cannot read the tape "\/nonexistent"/],
   [["wait", "db"], /required option '--in <container>' not specified/],
   [["run", "--with"], /--with needs a command/],
+  [["fault", "db", "--servfail", "--jitter", "50ms"], /--jitter has no effect without --delay/],
+  [["fault", "db", "--servfail", "--probability", "50%"], /Use a number from 0 to 1/],
   [["run", "npm", "test"], /Unexpected argument "npm"/],
 ] as const) {
   test(`${args.join(" ")} is an error that says what to do`, async () => {
@@ -167,6 +174,22 @@ test("record writes a file, and replay answers from it", async () => {
   assert.match(replay.out, /eight8\.ok\.test A/);
 });
 
+test("record overwrites nothing, and keeps what it has when its terminal is closed", async () => {
+  const [kept, file] = [join(engine.folder, "kept.yaml"), join(engine.folder, "hung-up.yaml")];
+  writeFileSync(kept, "kept");
+  const refused = await dns11(["record", kept, "--in", "app", ...place]);
+  assert.match(refused.stderr, /exists, and dns11 does not overwrite it/);
+  assert.equal(readFileSync(kept, "utf8"), "kept");
+  const nowhere = await dns11(["record", join(engine.folder, "none", "x.yaml"), "--in", "app", ...place]);
+  assert.match(nowhere.stderr, /^dns11: Cannot create ".*none\/x\.yaml".*\n +Choose a path in a directory that exists/);
+  await using record = new Running(["record", file, "--in", "app", ...place]);
+  await record.says(/recording/);
+  assert.ok(!existsSync(file), "it is there when it is complete");
+  await dig(app, "nine9.ok.test");
+  assert.equal(await record.end("SIGHUP"), 0);
+  assert.match(readFileSync(file, "utf8"), /name: nine9\.ok\.test/);
+});
+
 test("wait ends when a name resolves, or with the reason why not", async () => {
   const waiting = dns11(["wait", "late", "--in", "app", "--timeout", "60s", ...place]);
   await using late = await runContainer(engine, { name: "late", networks: ["n1"] });
@@ -191,6 +214,71 @@ test("run --with serves while a command runs, exits with its code, and says whic
   assert.equal(bad.code, 7);
   assert.match(bad.stderr, /dns11: names that failed while the command ran:\n[^]*app\s+dbb/);
   assert.equal((await dns11([...args, "/nonexistent"], { env })).code, 127);
+  const status = await dns11([...args, "sh", "-c", "grep Cap /proc/self/status; echo threads $UV_THREADPOOL_SIZE"], {
+    env: { ...env, UV_THREADPOOL_SIZE: "5" },
+  });
+  const own = readFileSync("/proc/self/status", "utf8").match(/^Cap.*$/gm) ?? [];
+  assert.equal(status.stdout, [...own, "threads 5", ""].join("\n"), "the command has what it would have without dns11");
+  const wrong = await dns11([...args.slice(0, -2), "--ttl", "never", ...args.slice(-2), "true"], { env });
+  assert.equal(wrong.code, 2, wrong.stderr);
   assert.equal((await dig(app, "db")).answer[0]?.ttl, 600, "Docker's resolver answers afterwards");
-  assert.ok(!existsSync(join(folder, "control.sock")));
+  assert.deepEqual(controlSockets(folder), []);
+});
+
+// Of the instances that run with this state directory.
+function controlSockets(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith("control.sock"));
+}
+
+test("run --with that is killed serves no longer, and a signal is the command's", async () => {
+  const folder = join(engine.folder, "killed");
+  const args = [
+    "run",
+    "-H",
+    engine.host,
+    "--state-dir",
+    folder,
+    "--with",
+    "--",
+    "sh",
+    "-c",
+    "echo begun $$; exec sleep 300",
+  ];
+  await using killed = new Running(args, { DNS11_METRICS_ADDR: "off" });
+  await killed.says(/begun/);
+  const command = Number(/begun (\d+)/.exec(killed.out)?.[1]);
+  try {
+    assert.equal(controlSockets(folder).length, 1);
+    killed.child.kill("SIGKILL");
+    await waitFor("the end of the server", () => (controlSockets(folder).length === 0 ? true : undefined));
+    assert.equal((await dig(app, "db")).answer[0]?.ttl, 600, "Docker's resolver answers afterwards");
+  } finally {
+    // It goes on, as it does where a shell is killed.
+    process.kill(command);
+  }
+  await using ended = new Running(args, { DNS11_METRICS_ADDR: "off" });
+  await ended.says(/begun/);
+  assert.equal(await ended.end("SIGTERM"), 128 + constants.signals.SIGTERM);
+  assert.deepEqual(controlSockets(folder), []);
+});
+
+test("Ctrl-C at a terminal reaches the command of run --with once", async () => {
+  const counter = join(engine.folder, "counter.mjs");
+  writeFileSync(
+    counter,
+    'let times = 0; process.on("SIGINT", () => times++); console.log("begun"); setTimeout(() => console.log("SIGINT: " + times), 1000);',
+  );
+  const words = ["run", "-H", engine.host, "--state-dir", join(engine.folder, "tty"), "--with", "--"];
+  const line = [process.execPath, PROGRAM, ...words, process.execPath, counter].map((word) => `'${word}'`).join(" ");
+  const terminal = spawn("script", ["-qfec", line, "/dev/null"], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { ...process.env, DNS11_METRICS_ADDR: "off" },
+  });
+  let out = "";
+  terminal.stdout.on("data", (chunk: Buffer) => {
+    out += chunk.toString();
+    if (chunk.toString().includes("begun")) terminal.stdin.write("\u0003");
+  });
+  await inTime(once(terminal, "exit"), "the end of the command");
+  assert.match(out, /SIGINT: 1\r?\n/, out);
 });

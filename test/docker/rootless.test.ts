@@ -94,6 +94,8 @@ test("the user's dns11 serves the containers of the user's engine, with the user
     assert.equal(result.code, 0, `${words.join(" ")}: ${result.stdout}${result.stderr}`);
     assert.match(result.stdout, expected);
   }
+  const bundle = await engine.dns11As(OWNER, "doctor", "--bundle", `${INSIDE.runtime}/report.tar.gz`);
+  assert.match(bundle.stderr, /^wrote .*report\.tar\.gz \(\d+ files/m, bundle.stdout);
 });
 
 test("another user and root are refused, with what to do", async () => {

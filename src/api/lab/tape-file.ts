@@ -14,6 +14,10 @@ const HEAD =
   " live: the name of a container, which is answered as always.";
 
 export function writeTape(path: string, content: TapeContent): void {
+  writeFileSync(path, tapeText(content));
+}
+
+export function tapeText(content: TapeContent): string {
   const document = new Document(content);
   document.commentBefore = HEAD;
   // An answer is one line.
@@ -23,7 +27,7 @@ export function writeTape(path: string, content: TapeContent): void {
       for (const item of value.items as unknown[]) if (isMap(item)) item.flow = true;
     },
   });
-  writeFileSync(path, document.toString({ lineWidth: 0 }));
+  return document.toString({ lineWidth: 0 });
 }
 
 /** Throws a Fault that says what is wrong with the file. */

@@ -34,8 +34,9 @@ export interface TapeContent {
 export const MISSING = ["nxdomain", "servfail", "refused"] as const;
 export type Missing = (typeof MISSING)[number];
 
-/** The longest sequence of answers that a rule has. */
+/** The longest sequence of answers that a rule has, and what fits into a line of a lease. */
 const ANSWERS_MAX = 1_000;
+const ANSWERS_CHARS = 48_000;
 
 export function tapeOf(queries: readonly RecordedQuery[]): TapeContent {
   const entries = new Map<string, { entry: TapeEntry; answers: TapeAnswer[] }>();
@@ -110,12 +111,27 @@ export function replayRules({ queries }: TapeContent, scope: LeaseScope, missing
               name,
               action: "sequence",
               types: [type],
-              answers: answers.slice(0, ANSWERS_MAX).map((each) => answerOf(each)),
+              answers: fittingAnswers(answers.map((each) => answerOf(each))),
               in: within(by),
             },
           ],
     ),
   ];
+}
+
+/** The last answer of a sequence stays, so what does not fit is rarely missed. */
+function fittingAnswers(answers: readonly RuleAnswer[]): RuleAnswer[] {
+  const fitting: RuleAnswer[] = [];
+  let [left, chars] = [ANSWERS_MAX, 0];
+  for (const answer of answers) {
+    const { times = 1 } = answer as TapeAnswer;
+    chars += JSON.stringify(answer).length;
+    if (left === 0 || (fitting.length > 0 && chars > ANSWERS_CHARS)) break;
+    const taken = Math.min(times, left);
+    left -= taken;
+    fitting.push(taken === times ? answer : { ...(answer as object), times: taken });
+  }
+  return fitting;
 }
 
 /** Without what is for people. */

@@ -1,0 +1,55 @@
+/**
+ * OwnServer: the dns11 that serves while a command runs. It is a process of its own, with the same command line: a run gives up
+ * capabilities and changes its environment, and the command has those of whoever typed it. Signals of the terminal are for the
+ * command. It ends when the process that it serves for ends, in whatever way.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+
+import { EXIT } from "../process/exit-code.ts";
+import { abortOnSignal } from "../process/signals.ts";
+
+/** The variable stays when the server restarts itself, and no other process has it. */
+const VARIABLE = "DNS11_OWN_SERVER";
+
+/** Whether this process is one. */
+export function isOwnServer(): boolean {
+  return process.env[VARIABLE] !== undefined;
+}
+
+/** In the server: aborts when it is to end. */
+export function endOfService(): AbortSignal {
+  const controller = new AbortController();
+  process.stdin.once("close", () => controller.abort()).resume();
+  return AbortSignal.any([controller.signal, abortOnSignal()]);
+}
+
+export class OwnServer {
+  readonly #child: ChildProcess;
+  /** Its exit code. */
+  readonly ended: Promise<number>;
+  /** Undefined while it runs. */
+  exitCode: number | undefined;
+
+  constructor() {
+    const env = { ...process.env, [VARIABLE]: "1" };
+    const [program = "", ...words] = process.argv.slice(1);
+    this.#child = spawn(process.execPath, [...process.execArgv, program, ...words], {
+      stdio: ["pipe", "inherit", "inherit"],
+      detached: true,
+      env,
+    });
+    this.ended = new Promise((resolve, reject) => {
+      this.#child.once("error", reject);
+      this.#child.once("exit", (code) => resolve((this.exitCode = code ?? EXIT.failure)));
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  async stop(): Promise<void> {
+    this.#child.stdin?.end();
+    await this.ended;
+  }
+}
