@@ -63,6 +63,17 @@ export async function end(pid: number, prefix: readonly string[]): Promise<boole
   return true;
 }
 
+/** Whether a process is another one, or was started by it. Where processes of others are hidden, nobody knows. */
+export function isStartedBy(pid: number, ancestor: number): boolean {
+  for (let each = pid; each !== ancestor;) {
+    const parent = /^PPid:\s+(\d+)$/m.exec(statusOf(each))?.[1];
+    if (parent === undefined) return isRunning(ancestor);
+    if (Number(parent) <= 1) return false;
+    each = Number(parent);
+  }
+  return true;
+}
+
 /** A process of another user counts, too. */
 function isRunning(pid: number): boolean {
   return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { codeOf } from "../base/lib/fault.ts";
-import { FILES, asRoot, clientOf, end, stateDirOf } from "./place.ts";
+import { FILES, asRoot, clientOf, end, isStartedBy, stateDirOf } from "./place.ts";
 import { type Inputs, annotation, quoted, readInputs, saveFolder, variable, withVariables } from "./runner.ts";
 
 /** The engine of a runner is up long before a job starts. */
@@ -83,7 +83,9 @@ async function serve(program: string, { args }: Inputs, folder: string): Promise
       .then(async (client) => await client.status())
       .catch(() => undefined);
     if (ended !== undefined) throw notStarted(ended, folder);
-    if (status?.isReady === true) {
+    // Another one may serve this engine already. It is not this job's to end, and ours ends by itself.
+    const isOurs = status !== undefined && child.pid !== undefined && isStartedBy(status.pid, child.pid);
+    if (status?.isReady === true && isOurs) {
       child.unref();
       writeFileSync(join(folder, FILES.daemon), String(status.pid));
       return;

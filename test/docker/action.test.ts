@@ -96,6 +96,17 @@ test("the summary has what failed and why, and who asked what, also of container
   assert.deepEqual(readdirSync(join(job, "temp")), []);
 });
 
+test("where another dns11 serves the engine the step fails and says so, and that one goes on", async () => {
+  await using other = await startDns11(engine, { stateDir: join(job, "run") });
+  await other.waitFor("web", "attached");
+  const { code, stdout } = await half("main");
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, /::error title=dns11::dns11 did not start: it ended with 4; its log is above/);
+  await half("post");
+  assert.equal((await dig(web, "cache")).answer[0]?.ttl, 5);
+  assert.ok(isAlive(other.pid));
+});
+
 test("queries from before the recorder follows are in the record", async () => {
   await using dns11 = await startDns11(engine, { stateDir: join(job, "run") });
   await dns11.waitFor("web", "attached");

@@ -753,6 +753,9 @@ var LIMITS = {
   /** Their rules and recordings: in all, and of one process. */
   leaseRules: 1e4,
   leaseRulesEach: 5e3,
+  /** Those for one name or pattern, likewise: a query of it looks at each. */
+  leaseNameRules: 1024,
+  leaseNameRulesEach: 512,
   /** Different choices of containers in them: each is made again when containers change. */
   leaseScopes: 64,
   leaseLineBytes: 64 * 1024,

@@ -1194,6 +1194,9 @@ var LIMITS = {
   /** Their rules and recordings: in all, and of one process. */
   leaseRules: 1e4,
   leaseRulesEach: 5e3,
+  /** Those for one name or pattern, likewise: a query of it looks at each. */
+  leaseNameRules: 1024,
+  leaseNameRulesEach: 512,
   /** Different choices of containers in them: each is made again when containers change. */
   leaseScopes: 64,
   leaseLineBytes: 64 * 1024,
@@ -1402,6 +1405,15 @@ async function end(pid, prefix) {
   }
   return true;
 }
+function isStartedBy(pid, ancestor) {
+  for (let each = pid; each !== ancestor; ) {
+    const parent = /^PPid:\s+(\d+)$/m.exec(statusOf(each))?.[1];
+    if (parent === void 0) return isRunning(ancestor);
+    if (Number(parent) <= 1) return false;
+    each = Number(parent);
+  }
+  return true;
+}
 function isRunning(pid) {
   return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
 }
@@ -1538,7 +1550,8 @@ async function serve(program, { args }, folder) {
   for (; ; ) {
     const status = await clientOf(process.env).then(async (client) => await client.status()).catch(() => void 0);
     if (ended !== void 0) throw notStarted(ended, folder);
-    if (status?.isReady === true) {
+    const isOurs = status !== void 0 && child.pid !== void 0 && isStartedBy(status.pid, child.pid);
+    if (status?.isReady === true && isOurs) {
       child.unref();
       writeFileSync(join5(folder, FILES.daemon), String(status.pid));
       return;
