@@ -11,6 +11,8 @@ SUMS_BYTES_MAX=65536
 PREFIX=/usr/local
 HOME_FOLDER=$PREFIX/lib/dns11
 SETTINGS=/etc/dns11/dns11.yaml
+# What is to be closed at the next boot.
+STATE=/var/lib/dns11
 # Files of the archive, written by this script.
 LIST=$HOME_FOLDER/installed-files
 
@@ -132,6 +134,11 @@ check_system() {
 
 deb_version() {
   if has_dpkg; then dpkg-query --show --showformat '${db:Status-Status} ${Version}' dns11 2>/dev/null | sed -n 's/^installed //p'; fi
+}
+
+# A package that was removed, and not purged.
+has_deb_rest() {
+  has_dpkg && [ "$(dpkg-query --show --showformat '${db:Status-Status}' dns11 2>/dev/null)" = config-files ]
 }
 
 archive_version() {
@@ -294,9 +301,14 @@ remove_archive() {
   remove_listed
   "$work/postrm" remove
   if [ -z "$purge" ]; then return; fi
+  purge_rest
+  "$work/postrm" purge
+}
+
+purge_rest() {
   rm -f "$SETTINGS"
   rmdir "${SETTINGS%/*}" 2>/dev/null || true
-  "$work/postrm" purge
+  rm -rf "$STATE"
 }
 
 remove() {
@@ -307,6 +319,10 @@ remove() {
     dpkg "$@" dns11 || fail 'dpkg could not remove dns11'
   elif [ -e "$LIST" ]; then
     remove_archive
+  elif [ -n "$purge" ] && has_deb_rest; then
+    dpkg --purge dns11 || fail 'dpkg could not remove dns11'
+  elif [ -n "$purge" ] && { [ -e "$SETTINGS" ] || [ -e "$STATE" ]; }; then
+    purge_rest
   else
     fail 'dns11 was not installed by this script: there is no Debian package of it, and nothing of it in /usr/local/lib/dns11'
   fi

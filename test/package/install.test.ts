@@ -128,7 +128,6 @@ test("the Debian package: installed, upgraded while it serves, removed and purge
   assert.equal(removed.code, 0, removed.stderr);
   assert.match(removed.stdout, new RegExp(`${SETTINGS} stays`));
   assert.match(await host("cat", SETTINGS), /^ttl: 7$/m);
-  await installs("v1");
   await removesAll();
 });
 
@@ -169,7 +168,12 @@ test("the archive: installed, upgraded while it serves, undone, removed and purg
   assert.deepEqual(await files(), complete);
 
   await instance[Symbol.asyncDispose]();
+  const removed = await installer("--remove");
+  assert.match(removed.stdout, new RegExp(`${SETTINGS} stays; --remove --purge removes it, too`));
+  assert.match(await host("cat", SETTINGS), /^ttl: 7$/m);
   await removesAll();
+  const again = await installer("--remove", "--purge");
+  assert.match(again.stderr, /dns11 was not installed by this script/);
 });
 
 test("wget and the tools of busybox are enough, where there is no dpkg", async () => {
