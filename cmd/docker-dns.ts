@@ -3,6 +3,8 @@
  * docker-dns: dns11 as a plugin of the docker command (`docker dns status`). docker first requests the plugin's metadata,
  * then calls it with its whole command line. docker's own global flags reach dns11 as the equivalent environment variables.
  */
+import { Socket } from "node:net";
+
 import { readBuild } from "./process/build.ts";
 
 const NAME = "dns";
@@ -35,7 +37,19 @@ if (args[0] === METADATA) {
 } else {
   // The script path stays: `run` re-executes this program, which then arrives here without docker's words.
   process.argv = [...process.argv.slice(0, 2), ...withoutDocker(args)];
+  const name = process.env["DOCKER_CLI_PLUGIN_SOCKET"] ?? "";
+  if (name !== "") await endWithDocker(name).catch(() => undefined);
   await import("./dns11.ts");
+}
+
+/** A docker that is told to end closes this socket, and waits for its plugin. Where it has a terminal, that signals both. */
+async function endWithDocker(name: string): Promise<void> {
+  const { connectPluginSocket } = await import("../src/run/plugin-socket.ts");
+  new Socket({ fd: connectPluginSocket(name), readable: true, writable: false })
+    .on("error", () => undefined)
+    .on("close", () => process.kill(process.pid, "SIGTERM"))
+    .resume()
+    .unref();
 }
 
 /** The words for dns11: everything after the plugin's name, with a leading completion or help command kept. */

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
+import type { LeasesReport } from "../../src/api/lease.ts";
 import type { Status } from "../../src/api/status.ts";
 import { type CommandResult, SYSTEM_PATH, run } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
@@ -24,6 +25,8 @@ let instance: Dns11;
 let config: string;
 // Debian's docker, and another one if it is installed.
 const CLIENTS = ["/usr/bin/docker", "/usr/local/bin/docker"].filter((path) => existsSync(path));
+
+const FIRST_WITH_SOCKET = 25;
 
 before(async () => {
   engine = await startEngine();
@@ -90,6 +93,26 @@ for (const client of CLIENTS) {
     const { code, stderr } = await docker(client, ["dns", "nothing"]);
     assert.equal(code, 2);
     assert.match(stderr, /unknown command 'nothing'/);
+  });
+}
+
+for (const client of CLIENTS) {
+  test(`${client} dns fault ends with its rules when docker is told to end, also without a terminal`, async (t) => {
+    const major = Number(/version (\d+)/.exec((await run(client, ["--version"])).stdout)?.[1]);
+    if (major < FIRST_WITH_SOCKET) return t.skip("this docker tells its plugins nothing");
+    const words = ["--config", config, "-H", engine.host, "dns", "fault", "db", "--in", "web", "--nxdomain"];
+    const child = spawn(client, [...words, "--state-dir", instance.stateDir], { stdio: ["ignore", "pipe", "inherit"] });
+    await once(child.stdout, "data");
+    const [place = ""] = readdirSync(instance.stateDir);
+    const leases = async (): Promise<number> => {
+      const report = await getJson(join(instance.stateDir, place, "control.sock"), "/v1/leases");
+      return (report as LeasesReport).leases.length;
+    };
+    assert.equal(await leases(), 1);
+    const ended = once(child, "exit");
+    child.kill("SIGTERM");
+    await ended;
+    await waitFor("the end of the rules", async () => ((await leases()) === 0 ? true : undefined));
   });
 }
 
