@@ -22,8 +22,8 @@ interface Refused {
   readonly onEnd: (() => void) | undefined;
 }
 
-/** It is in the folder of the instance. */
-export const KEEPER_SOCKET = join("keeper", "keeper.sock");
+/** In the folder of the instance. It is not longer than that of the control socket, whose length is checked at the start. */
+export const KEEPER_SOCKET = join("keeper", "sock");
 /** The kernel ends a PID namespace with its first process, the keeper in it, too. */
 const FIRST_PROCESS = 1;
 const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };

@@ -138,6 +138,11 @@ test("an unusable state directory is named, with the reason", async () => {
   assert.match(file.stderr, /The state directory ".*file.*" cannot be used: .*ENOTDIR[\s\S]*--state-dir/);
   const long = await runRefused(["run", "-H", engine.host, "--state-dir", join(folder, "x".repeat(120))]);
   assert.match(long.stderr, /too long for a socket path/);
+  const enough = Number(/"([^"]*)" is too long/.exec(long.stderr)?.[1]?.length) - 107;
+  const longest = join(folder, "x".repeat(120 - enough));
+  await using instance = await startDns11(engine, { stateDir: longest });
+  await waitFor("its keeper", async () => ((await instance.status()).keeper.state === "watching" ? true : undefined));
+  await instance.stop();
   // With the capabilities that dns11 keeps, root cannot write to folders of other users.
   const foreign = mkdtempSync(join(folder, "f"));
   chownSync(foreign, UNPRIVILEGED_UID, UNPRIVILEGED_UID);

@@ -243,7 +243,7 @@ test("names are answered while the process is replaced, and a replacement has th
     await kernelAnswer(instance, client, "web");
     await using successor = await running(
       async (options) =>
-        await engine.exec(process.execPath, [SUCCESSOR, join(folderOf(instance), "keeper/keeper.sock")], options),
+        await engine.exec(process.execPath, [SUCCESSOR, join(folderOf(instance), "keeper/sock")], options),
     );
     const answer = await asked();
     // The keeper ends a process that does not serve in time.

@@ -109,7 +109,7 @@ test("--replace without a running instance is a normal start; a successor that s
 test("an old process with another protocol version is stopped, hands back, and then the new process starts", async () => {
   await using first = await startDns11(engine, { settings: { keeper: "off" } });
   const [instance = ""] = readdirSync(first.stateDir);
-  const path = join(first.stateDir, instance, "keeper/keeper.sock");
+  const path = join(first.stateDir, instance, "keeper/sock");
   mkdirSync(dirname(path));
   // A keeper of a later version: it sends the PID of its main process, and understands no message.
   const listener = listenAt(path);
