@@ -5,12 +5,20 @@
 import { CommanderError } from "commander";
 
 import { refuseAbsent } from "./help/absent-commands.ts";
+import { codeOf, reasonOf } from "../src/base/lib/fault.ts";
 import { EXIT, errorText, exitCodeOf } from "./process/exit-code.ts";
 import { endProcess } from "./process/own-process.ts";
 import { createProgram } from "./program.ts";
 
 // `docker dns` also ends up here, through docker-dns.ts.
 const isPlugin = /\/docker-dns(\.js)?$/.test(process.argv[1] ?? "");
+
+// A reader may close the pipe at any time: `dns11 tail | head`.
+process.stdout.on("error", (error) => {
+  if (codeOf(error) === "EPIPE") process.exit();
+  process.stderr.write(`dns11: cannot write its output: ${reasonOf(error)}\n`);
+  process.exit(EXIT.failure);
+});
 
 const program = createProgram(isPlugin ? "docker dns" : "dns11", process.argv[2]);
 

@@ -36,7 +36,6 @@ async function failures(container: string | undefined, options: FailuresOptions)
   if (options.follow === true) {
     const signal = abortOnSignal();
     // The reader may close the pipe at any time.
-    process.stdout.on("error", () => process.exit());
     for await (const each of client.followFailures(chosen, signal)) {
       if (options.json === true) process.stdout.write(jsonLine(each));
       else if (options.all === true || isFailing(each)) process.stdout.write(followedText(each));

@@ -4,7 +4,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 
 import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
-import { Fault } from "../src/base/lib/fault.ts";
+import { Fault, reasonWithRemedy } from "../src/base/lib/fault.ts";
 import { isPolicyName } from "../src/policy/model/policy.ts";
 import { type LearnedFor, learnedPolicy } from "../src/policy/traffic/learned-policy.ts";
 import { Traffic } from "../src/policy/traffic/traffic.ts";
@@ -12,6 +12,7 @@ import { readDuration } from "./lease/duration.ts";
 import { type ProjectOptions, addProjectOption, containersRequest, note } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
 import { recordedTraffic } from "./policy-traffic.ts";
+import { EXIT } from "./process/exit-code.ts";
 import { abortOnSignal, stopped } from "./process/signals.ts";
 
 interface LearnOptions extends ControlOptions, ProjectOptions {
@@ -89,7 +90,7 @@ async function watched(client: ControlClient, chosen: ContainersRequest, forMs: 
   const end = new AbortController();
   const { signal } = end;
   const timer = setTimeout(() => end.abort(), forMs);
-  abortOnSignal().addEventListener("abort", () => end.abort(), { once: true });
+  abortOnSignal("SIGHUP").addEventListener("abort", () => end.abort(), { once: true });
   note("learning; Ctrl-C ends it with what it has seen");
   let missed = 0;
   for await (const each of client.follow(chosen, signal)) {
@@ -97,8 +98,13 @@ async function watched(client: ControlClient, chosen: ContainersRequest, forMs: 
     else traffic.addQuery(each);
   }
   clearTimeout(timer);
-  if (!signal.aborted) throw stopped();
+  if (!signal.aborted) {
+    note(`${reasonWithRemedy(stopped())} What was seen until then follows.`);
+    process.exitCode = EXIT.failure;
+  }
   if (missed > 0) note(`${missed} queries came too fast to be seen`);
-  traffic.addConnections(await client.egress(chosen), sinceMs);
+  // It may be gone, and those that it has recorded with it.
+  const connections = await client.egress(chosen).catch(() => undefined);
+  if (connections !== undefined) traffic.addConnections(connections, sinceMs);
   return traffic;
 }

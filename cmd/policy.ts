@@ -122,7 +122,6 @@ async function showLog(container: string | undefined, options: LogOptions): Prom
   }
   const signal = abortOnSignal();
   // The reader may close the pipe at any time.
-  process.stdout.on("error", () => process.exit());
   for await (const each of client.followPolicyLog(request, signal)) process.stdout.write(show(each));
   if (!signal.aborted) throw stopped();
 }

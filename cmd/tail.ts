@@ -56,14 +56,7 @@ async function tail(container: string | undefined, options: TailOptions): Promis
     for (const query of queries) process.stdout.write(show(query));
     return;
   }
-  // The reader may close the pipe at any time: `dns11 tail | head`.
-  let isRead = true;
-  process.stdout.on("error", () => {
-    isRead = false;
-    process.exit();
-  });
   for await (const each of client.follow({ ...filter, ...(last !== undefined && { last }) }, signal)) {
-    if (!isRead) return;
     process.stdout.write(show(each));
   }
   if (!signal.aborted) throw stopped();

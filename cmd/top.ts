@@ -57,7 +57,6 @@ async function top(container: string | undefined, options: TopOptions): Promise<
       return false;
     });
   } else if (isJson) {
-    process.stdout.on("error", () => process.exit());
     await watch(client, places, signal, (snapshot) => process.stdout.write(jsonLine(snapshot)) || true);
   } else {
     await live(client, places, signal);

@@ -5,7 +5,7 @@
 import type { Command } from "commander";
 
 import type { ContainersRequest, ControlClient } from "../../src/api/control-client.ts";
-import { codeOf } from "../../src/base/lib/fault.ts";
+import { codeOf, reasonOf } from "../../src/base/lib/fault.ts";
 import {
   type NamedContainer,
   containersCalled,
@@ -37,7 +37,7 @@ export async function containersRequest(
   word: string | undefined,
   { project }: ProjectOptions,
 ): Promise<ContainersRequest> {
-  if (word === undefined || word === "") return project === undefined ? {} : { project };
+  if (word === undefined || word === "") return project === undefined ? {} : await projectRequest(client, project);
   const chosen = await runningOrNone(client, word, project);
   // dns11 may know one that has ended.
   if (chosen.length === 0) return { container: word };
@@ -45,6 +45,17 @@ export async function containersRequest(
   if (first !== undefined && others.length === 0) return { container: first.id };
   note(severalText(word, chosen));
   return { service: word, ...(project !== undefined && { project }) };
+}
+
+/** Its containers may have ended, or start later. But it may be a typo. */
+async function projectRequest(client: ControlClient, project: string): Promise<ContainersRequest> {
+  try {
+    inProject((await client.status()).containers, project);
+  } catch (error) {
+    if (codeOf(error) !== "NO_SUCH_PROJECT") throw error;
+    note(reasonOf(error));
+  }
+  return { project };
 }
 
 /** The containers to ask, of those that are running. */

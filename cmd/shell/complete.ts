@@ -140,8 +140,9 @@ async function valueOf(
   }
   if (name === PROJECT) return startingWith(typed, names((await fetchNames(position.flags)).projects));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };
-  // The argument of `help` is the name of a command.
+  // The argument of `help` is the name of a command of ours, that of `run --with` one of the machine.
   if (name === "command" && !("long" in target)) {
+    if (position.command.name() !== "help") return { candidates: [], wantsFiles: true };
     return startingWith(typed, plain(commandsOf(position.parent).map((each) => each.name())));
   }
   return startingWith(typed, plain(choicesOf(target)));
