@@ -35,7 +35,6 @@ async function failures(container: string | undefined, options: FailuresOptions)
   const chosen = await containersRequest(client, container, options);
   if (options.follow === true) {
     const signal = abortOnSignal();
-    // The reader may close the pipe at any time.
     for await (const each of client.followFailures(chosen, signal)) {
       if (options.json === true) process.stdout.write(jsonLine(each));
       else if (options.all === true || isFailing(each)) process.stdout.write(followedText(each));

@@ -121,7 +121,6 @@ async function showLog(container: string | undefined, options: LogOptions): Prom
     return;
   }
   const signal = abortOnSignal();
-  // The reader may close the pipe at any time.
   for await (const each of client.followPolicyLog(request, signal)) process.stdout.write(show(each));
   if (!signal.aborted) throw stopped();
 }

@@ -28,7 +28,6 @@ export async function printOrWatch(options: WatchOptions, read: () => Promise<st
 
 async function watchLines(read: () => Promise<string>): Promise<void> {
   const signal = abortOnSignal();
-  // The reader may close the pipe at any time.
   while (!signal.aborted) {
     process.stdout.write(await read());
     await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
