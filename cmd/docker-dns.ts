@@ -38,7 +38,8 @@ if (args[0] === METADATA) {
   // The script path stays: `run` re-executes this program, which then arrives here without docker's words.
   process.argv = [...process.argv.slice(0, 2), ...withoutDocker(args)];
   const name = process.env["DOCKER_CLI_PLUGIN_SOCKET"] ?? "";
-  if (name !== "") await endWithDocker(name).catch(() => undefined);
+  // Completion ends at once, and somebody waits for it.
+  if (name !== "" && process.argv[2] !== "__complete") await endWithDocker(name).catch(() => undefined);
   await import("./dns11.ts");
 }
 

@@ -40,7 +40,10 @@ export class OwnServer {
     });
     this.ended = new Promise((resolve, reject) => {
       this.#child.once("error", reject);
-      this.#child.once("exit", (code) => resolve((this.exitCode = code ?? EXIT.failure)));
+      this.#child.once("exit", (code) => {
+        this.exitCode = code ?? EXIT.failure;
+        resolve(this.exitCode);
+      });
     });
   }
 

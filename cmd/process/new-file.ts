@@ -3,7 +3,7 @@
  * beginning. Nothing is overwritten, not even a link, so nobody can make root write elsewhere.
  */
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, existsSync, lstatSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { existsSync, lstatSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 import { Fault } from "../../src/base/lib/fault.ts";
 
@@ -15,29 +15,21 @@ export class NewFile {
   constructor(path: string, mode: number) {
     this.#path = path;
     this.#mode = mode;
-    this.#beside((partial) => closeSync(this.#open(partial)));
+    this.#beside("");
   }
 
   write(content: string | Uint8Array): void {
-    const bytes = Buffer.from(content);
-    this.#beside((partial) => {
-      const fd = this.#open(partial);
-      try {
-        for (let written = 0; written < bytes.length;) written += writeSync(fd, bytes, written);
-      } finally {
-        closeSync(fd);
-      }
-      // It follows no link.
-      renameSync(partial, this.#path);
-    });
+    // It follows no link.
+    this.#beside(content, (partial) => renameSync(partial, this.#path));
   }
 
-  /** Works with a file beside it, of which nothing stays. */
-  #beside(work: (partial: string) => void): void {
+  /** Writes a file beside it, of which nothing stays after `use`. */
+  #beside(content: string | Uint8Array, use?: (partial: string) => void): void {
     const partial = `${this.#path}.${randomBytes(SUFFIX_BYTES).toString("hex")}`;
     try {
       if (lstatSync(this.#path, { throwIfNoEntry: false }) !== undefined) throw exists(this.#path);
-      work(partial);
+      writeFileSync(partial, content, { flag: ONLY_NEW, mode: this.#mode });
+      use?.(partial);
     } catch (cause) {
       if (cause instanceof Fault) throw cause;
       throw new Fault("NEW_FILE", `Cannot create "${this.#path}"`, {
@@ -48,14 +40,11 @@ export class NewFile {
       if (existsSync(partial)) rmSync(partial);
     }
   }
-
-  #open(path: string): number {
-    const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-    return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, this.#mode);
-  }
 }
 
 const SUFFIX_BYTES = 6;
+/** O_EXCL: not even a link is followed. */
+const ONLY_NEW = "wx";
 
 function exists(path: string): Fault {
   return new Fault("FILE_EXISTS", `"${path}" exists, and dns11 does not overwrite it`, {

@@ -2,17 +2,7 @@
  * SnapshotFolder: writes a snapshot as a folder that a browser opens from disk: the files of the page, and the data as a script, because
  * a page from disk may read nothing else. A folder with anything that is not such a snapshot stays as it is.
  */
-import {
-  closeSync,
-  constants,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readdirSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, readdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Snapshot } from "../../api/snapshot.ts";
@@ -83,13 +73,8 @@ function writeNew(path: string, content: Buffer): void {
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
   }
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
-  try {
-    for (let written = 0; written < content.length;) written += writeSync(fd, content, written);
-  } finally {
-    closeSync(fd);
-  }
+  // O_EXCL: not even a link is followed.
+  writeFileSync(path, content, { flag: "wx", mode: FILE_MODE });
 }
 
 function indexOf(html: string): string {
