@@ -96,6 +96,8 @@ export class RecordedCauses implements CauseMemory {
       const wanted = [...table.records()].filter((record) => this.#isWanted(table, record, look));
       for (const record of wanted.toSorted((a, b) => b.lastMs - a.lastMs).slice(0, LIMITS.causesAtOnce)) {
         find ??= await this.#open();
+        // Meanwhile a reader may have noted its cause, and the servers may be back.
+        if (!this.#isWanted(table, record, look)) continue;
         const beganMs = this.#now();
         this.note(table, record, find(table, record));
         spentMs += this.#now() - beganMs;

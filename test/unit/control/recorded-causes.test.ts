@@ -113,6 +113,24 @@ test("a failure is looked at when it happens, once more when nothing fails any m
   assert.equal(found.length, 3);
 });
 
+test("a cause that a reader has noted while the facts were collected stays: by then the servers may be back", async () => {
+  const down: Cause = { ...CAUSE, code: "upstreams-down" };
+  const guess: Cause = { ...CAUSE, code: "upstream-error" };
+  const record = { ...named("db"), lastMs: 1 };
+  const table = { containerId: "c1", lastMs: 1, records: () => [record] } as unknown as FailureTable;
+  const recorded: RecordedCauses = new RecordedCauses(
+    () => [table],
+    async () => {
+      await Promise.resolve();
+      recorded.note(table, record, down);
+      return () => guess;
+    },
+    () => 2,
+  );
+  await recorded.look();
+  assert.deepEqual(recorded.of(table, record)?.cause, down);
+});
+
 test("containers whose causes take long take turns", async () => {
   const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
   const tables = ["a", "b", "c"].map((containerId): Table => ({ containerId, lastMs: 1, names }));
