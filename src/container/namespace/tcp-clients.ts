@@ -25,9 +25,10 @@ const CLIENT_SOCKET = 1;
  */
 export function tcpClientPortsOf(resolvers: readonly string[]): number[] {
   const v4 = socketsInUse("sockstat", "TCP");
-  const v6 = socketsInUse("sockstat6", "TCP6");
   const own = resolvers.includes(DOCKER_RESOLVER) ? LISTENER + RESOLVER_SOCKET : 0;
-  if (v4 < own || v4 + v6 > LIMITS.sparingSockets) return [];
+  if (v4 < own) return [];
+  const v6 = socketsInUse("sockstat6", "TCP6");
+  if (v4 + v6 > LIMITS.sparingSockets) return [];
   const ports: number[] = [];
   for (const resolver of resolvers) {
     const address = addressBytes(resolver) ?? new Uint8Array(4);
