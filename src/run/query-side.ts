@@ -133,8 +133,7 @@ export function composeQuerySide(
   return {
     meter,
     readings: () => answering.pipeline.readings(),
-    openEndpointFor: (containerId) => (sockets, view, dial) =>
-      new Endpoint(sockets, openClient(containerId, view, dial), { udp, tcp }),
+    openEndpointFor: (containerId) => (view, dial) => new Endpoint(openClient(containerId, view, dial), { udp, tcp }),
     openSharedEndpoint: (sockets, waiting, { viewOf, isLasting, dial }) =>
       new SharedEndpoint(sockets, waiting, {
         udp,

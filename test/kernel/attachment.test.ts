@@ -12,6 +12,7 @@ import { Attachment } from "../../src/container/attach/attachment.ts";
 import { CONTAINER_MODE, type AttachMode, type ServedNamespace } from "../../src/container/attach/attach-mode.ts";
 import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
+import { closeSockets } from "../../src/container/namespace/sockets.ts";
 import { DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
 import { Attachments, VIEW, answering, silent } from "../support/program/attachments.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
@@ -124,10 +125,12 @@ test("a second instance does not attach to a namespace that another one owns", a
   const second = attachmentIn(netns.netnsPath);
   await first.open();
   const unchanged = await rulesIn(netns);
+  const open = sockets();
   await second.open();
   assert.equal(second.state.kind === "failed" && second.state.code, "OWNED_ELSEWHERE");
   assert.equal(await rulesIn(netns), unchanged);
   await second.close();
+  await waitFor("its sockets to be closed", () => (sockets() <= open ? true : undefined));
   await first.close();
 });
 
@@ -165,18 +168,31 @@ test("an unowned table is left over from a dead instance and is replaced", async
   await attachment.close();
 });
 
-test("a step that throws leaves no rule in the namespace and no descriptor here", async () => {
-  await using netns = await Netns.create();
-  const open = sockets();
-  const attachment = attachmentIn(netns.netnsPath, () => {
+const BROKEN_ENDPOINTS: Readonly<Record<string, OpenEndpoint>> = {
+  "that does not open": () => {
     throw new Error("no listener");
+  },
+  "that cannot listen": (...args) => ({
+    ...silent(...args),
+    add: (bound) => {
+      closeSockets(bound);
+      throw new Error("no listener");
+    },
+  }),
+};
+
+for (const [which, openEndpoint] of Object.entries(BROKEN_ENDPOINTS)) {
+  test(`an endpoint ${which} leaves no rule in the namespace and no descriptor here`, async () => {
+    await using netns = await Netns.create();
+    const open = sockets();
+    const attachment = attachmentIn(netns.netnsPath, openEndpoint);
+    await attachment.open();
+    assert.equal(attachment.state.kind === "failed" && attachment.state.reason, "no listener");
+    assert.equal(await rulesIn(netns), "");
+    await attachment.close();
+    await waitFor("the last descriptor to be closed", () => (sockets() <= open ? true : undefined));
   });
-  await attachment.open();
-  assert.equal(attachment.state.kind === "failed" && attachment.state.reason, "no listener");
-  assert.equal(await rulesIn(netns), "");
-  await attachment.close();
-  await waitFor("the last descriptor to be closed", () => (sockets() <= open ? true : undefined));
-});
+}
 
 test("a namespace that is gone before it is opened fails, and one that disappears midway causes no crash", async () => {
   const gone = attachmentIn("/run/netns/d11-gone");
@@ -196,10 +212,10 @@ test("a namespace that is gone before it is opened fails, and one that disappear
 
 test("after close nothing is dialled through a descriptor number that may be reused", async () => {
   await using netns = await Netns.create();
-  let dial: Parameters<OpenEndpoint>[2] = () => assert.fail();
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dialled) => {
+  let dial: Parameters<OpenEndpoint>[1] = () => assert.fail();
+  const attachment = attachmentIn(netns.netnsPath, (view, dialled) => {
     dial = dialled;
-    return silent(bound, view, dialled);
+    return silent(view, dialled);
   });
   await attachment.open();
   const server = { from: "container", address: "127.0.0.1", port: 53 } as const;
@@ -251,8 +267,8 @@ test("no other socket can bind our UDP port and receive our queries", async () =
 test("a verification that is running when draining starts does not cut off queries in flight", async () => {
   await using netns = await Netns.create();
   let closed = 0;
-  const attachment = attachmentIn(netns.netnsPath, (bound, view, dial) => {
-    const endpoint = silent(bound, view, dial);
+  const attachment = attachmentIn(netns.netnsPath, (view, dial) => {
+    const endpoint = silent(view, dial);
     return { ...endpoint, inFlight: 1, close: () => (closed++, endpoint.close()) };
   });
   await attachment.open();

@@ -13,6 +13,7 @@ import { readAddressBlock } from "../../src/base/model/address-block.ts";
 import { type ListenEntry, type ListenView, listenId } from "../../src/base/model/listen-policy.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
 import { Lan, type LanParts } from "../../src/container/lan/lan.ts";
+import { closeSockets } from "../../src/container/namespace/sockets.ts";
 import { closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { DNS_LABEL } from "../../src/container/registry/label-routes.ts";
@@ -58,8 +59,9 @@ async function listening(
     ...platform,
     host: () => host,
     openEndpoint: (pairs, parts) => {
-      if (isRefused(parts.id)) throw new Fault("ENOSPC", "There is no room for another watch");
-      return openSubnetEndpoint(pairs, parts);
+      if (!isRefused(parts.id)) return openSubnetEndpoint(pairs, parts);
+      closeSockets(pairs);
+      throw new Fault("ENOSPC", "There is no room for another watch");
     },
     dial: () => assert.fail("nothing is forwarded"),
     viewOf: () => NO_VIEW,

@@ -11,7 +11,7 @@ export interface Endpoint {
   setView(view: View): void;
   /** What the kernel answers for this namespace; undefined if the process answers everything. */
   setMemory(memory: KernelAnswerMemory | undefined): void;
-  /** Listens on further sockets, too. */
+  /** Listens on these sockets, too, and owns them, also those on which it cannot listen. */
   add(sockets: readonly NamespaceSockets[]): void;
   /** Queries of this namespace that are in flight upstream. */
   readonly inFlight: number;
@@ -27,8 +27,8 @@ export interface Endpoint {
 /** Opens a socket to a server, in the namespace or on the engine's host. */
 type DialUpstream = (server: Server, type: "udp" | "tcp") => number;
 
-/** Takes ownership of the sockets. */
-export type OpenEndpoint = (sockets: readonly NamespaceSockets[], view: View, dial: DialUpstream) => Endpoint;
+/** Opens an endpoint that has no sockets yet. */
+export type OpenEndpoint = (view: View, dial: DialUpstream) => Endpoint;
 
 /** The same for one container, under whose id queries are recorded. */
 export type OpenEndpointFor = (containerId: string) => OpenEndpoint;

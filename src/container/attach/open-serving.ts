@@ -1,8 +1,10 @@
 /**
  * OpenServing: creates sockets, rules and the endpoint of one namespace, or takes over those of the previous process
- * without losing a query: all of it or nothing. The endpoint is there first, and the rules last: they may have to wait for a
- * lock, and those of a previous process lead queries to us already.
+ * without losing a query: all of it or nothing. The endpoint listens before the rules are there: they may have to wait for
+ * a lock, and those of a previous process lead queries to us already.
  */
+import { setImmediate as nextRound } from "node:timers/promises";
+
 import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
@@ -50,7 +52,7 @@ export interface OpenNamespace {
   readonly netns: NetNamespace;
 }
 
-/** What has been created so far, and must be undone if a later step fails. */
+/** What has been created so far, and must be undone if a later step fails. `bound`: sockets that the endpoint does not own yet. */
 type Created = { -readonly [K in "bound" | "kernel" | "endpoint"]?: Serving[K] } & {
   rules?: RuleSet;
   /** `capture` of the mode was called. */
@@ -90,14 +92,15 @@ export async function openServing(
       held === undefined ? openRuleSet(parts.ruleBackend, netns) : inheritRuleSet(parts.ruleBackend, netns, held));
     if (rules.netlinkPort !== undefined) request.ownPorts.add(rules.netlinkPort);
     const orphans = held === undefined ? requireUnserved(netns) : [];
-    // The sockets and the endpoint are created while others read, unless the namespace itself is changed.
     reading = Promise.allSettled([orphans]);
-    if (mode.undo !== undefined) await orphans;
+    // Other threads have begun to read after this. They go on while the sockets are created, unless the namespace itself is
+    // changed.
+    await (mode.undo === undefined ? undefined : orphans);
     const { spared, ...sockets } = await netns.untilClosed(() =>
       held === undefined ? openFresh(netns, request, created) : takeOver(netns, held, request, created),
     );
     const opened = { ...sockets, rules };
-    const endpoint = openEndpoint(opened.bound, view, (server, type) => {
+    const endpoint = openEndpoint(view, (server, type) => {
       if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
       if (server.from === "node") {
         if (parts.dialInNode === undefined) throw new Fault("ENDED", "There are no nodes to query from");
@@ -115,8 +118,15 @@ export async function openServing(
       const plan = isTrial && held === undefined ? trialPlan : servingPlan;
       return plan(planInputOf({ ...opened, closesResolver }, spared));
     };
-    if (held !== undefined) await opened.rules.replaceTables(plans());
-    else await opened.rules.install(plans(), orphaned);
+    const listen = (): void => {
+      created.bound = [];
+      endpoint.add(opened.bound);
+    };
+    // In the next round another thread sends the rules.
+    await allDone([
+      held === undefined ? opened.rules.install(plans(), orphaned) : opened.rules.replaceTables(plans()),
+      nextRound().then(listen),
+    ]);
     while (isEnforced() !== closesResolver) {
       closesResolver = !closesResolver;
       await opened.rules.replaceTables(plans());
@@ -176,6 +186,11 @@ function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest
   }
 }
 
+/** Resolves when all have ended; throws the first failure. */
+async function allDone(works: readonly Promise<unknown>[]): Promise<void> {
+  for (const each of await Promise.allSettled(works)) if (each.status === "rejected") throw each.reason;
+}
+
 async function rollBack(
   netns: NetNamespace,
   { mode, ownPorts }: OpenRequest,
@@ -183,9 +198,8 @@ async function rollBack(
 ): Promise<void> {
   if (rules !== undefined) await removeRules(rules, ownPorts);
   if (kernel !== undefined) closeKernelTier(kernel);
-  // The endpoint owns the sockets.
-  if (endpoint === undefined) closeSockets(bound);
-  else endpoint.close();
+  closeSockets(bound);
+  endpoint?.close();
   if (isPrepared === true) await netns.read(() => mode.undo?.());
 }
 

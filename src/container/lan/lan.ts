@@ -232,11 +232,11 @@ export class Lan {
       for (const [name, serving] of before) if (!kept.has(name)) this.#closeOne(name, serving);
       for (const entry of added) {
         const pairs = bound.get(entry.name) ?? [];
-        this.#serving.set(entry.name, this.#serve(entry, pairs, linksOf(found.get(entry.name))));
+        // Its endpoint owns them, also if it cannot listen on them.
         bound.delete(entry.name);
+        this.#serving.set(entry.name, this.#serve(entry, pairs, linksOf(found.get(entry.name))));
       }
     } catch (error) {
-      // The others are in the endpoints that own them.
       for (const pairs of bound.values()) closeSockets(pairs);
       throw error;
     }

@@ -28,5 +28,5 @@ export interface SubnetEndpointParts {
   readonly dial: (server: Server, type: "udp" | "tcp") => number;
 }
 
-/** Takes ownership of the sockets. */
+/** Takes ownership of the sockets, also if it cannot listen on them. */
 export type OpenSubnetEndpoint = (sockets: readonly NamespaceSockets[], parts: SubnetEndpointParts) => SubnetEndpoint;

@@ -218,7 +218,13 @@ export class Listener {
     const { openEndpoint, containers, keep, onEvent } = this.#parts;
     const askers = this.#askers();
     const opened = await openListener(this.#parts, askers);
-    const endpoint = openEndpoint(opened.pairs, opened.waiting, containers);
+    let endpoint: SharedEndpoint;
+    try {
+      endpoint = openEndpoint(opened.pairs, opened.waiting, containers);
+    } catch (error) {
+      closeRules(opened);
+      throw error;
+    }
     endpoint.setAskers(askers.byAddress);
     const serving: Serving = Object.assign(opened, { endpoint });
     this.#serving = serving;
@@ -313,8 +319,12 @@ function heldOf({ netns, table, pairs }: Serving): ServedNamespace {
   return { ...table.removal, ...none, id: LISTENER_HELD_ID, pairs, openGate: () => netns.openGate() };
 }
 
-function release({ endpoint, table, netns }: Serving): void {
-  endpoint.close();
+function release(serving: Serving): void {
+  serving.endpoint.close();
+  closeRules(serving);
+}
+
+function closeRules({ table, netns }: OpenListener): void {
   table.close();
   closeQuietly(netns.fd);
 }

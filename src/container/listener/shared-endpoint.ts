@@ -32,7 +32,7 @@ export interface AskingContainers {
   readonly dial: (containerId: string, server: Server, type: "udp" | "tcp") => number;
 }
 
-/** Takes ownership of the sockets; `waiting` receive the queries of containers that are not known yet. */
+/** Takes ownership of the sockets, also if it cannot listen on them; `waiting` receive the queries of containers that are not known yet. */
 export type OpenSharedEndpoint = (
   sockets: readonly NamespaceSockets[],
   waiting: readonly WaitingSocket[],

@@ -30,15 +30,15 @@ export class Endpoint {
     },
   };
 
-  /** Takes ownership of the sockets and of the client. */
-  constructor(pairs: readonly SocketPair[], client: Client, parts: EndpointParts) {
+  /** Takes ownership of the client. */
+  constructor(client: Client, parts: EndpointParts) {
     this.#client = client;
     this.#connections = new ClientConnections(client, parts.tcp);
     const connecters = { clientNumber: client.number, of: () => this.#connections };
-    this.#listeners = new Listeners(pairs, { udp: parts.udp, senders: sendersOf(client), connecters });
+    this.#listeners = new Listeners({ udp: parts.udp, senders: sendersOf(client), connecters });
   }
 
-  /** Takes ownership of further sockets. */
+  /** As that of `Listeners`. */
   add(pairs: readonly SocketPair[]): void {
     this.#listeners.add(pairs);
   }

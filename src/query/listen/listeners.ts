@@ -1,6 +1,7 @@
 /**
  * Listeners: the sockets of one endpoint, a UDP and a TCP socket for each of its addresses.
  */
+import { closeQuietly } from "../../kernel/libc.ts";
 import { type Connecters, TcpListener } from "./tcp.ts";
 import { type PacketSource, type Senders, UdpListener, type UdpParts } from "./udp.ts";
 
@@ -22,18 +23,24 @@ export class Listeners {
   readonly #udp: UdpListener[] = [];
   readonly #tcp: TcpListener[] = [];
 
-  /** Takes ownership of the sockets. */
-  constructor(pairs: readonly SocketPair[], parts: ListenersParts) {
+  constructor(parts: ListenersParts) {
     this.#parts = parts;
-    this.add(pairs);
   }
 
-  /** Takes ownership of further sockets. */
+  /** Takes ownership of the sockets. If it cannot listen on one, it closes that one and those after it. */
   add(pairs: readonly SocketPair[]): void {
     const { udp: udpParts, senders, connecters } = this.#parts;
-    for (const { udp, tcp, listening } of pairs) {
-      this.#udp.push(new UdpListener(udp, listening.address, senders, udpParts));
-      this.#tcp.push(new TcpListener(tcp, connecters));
+    const unused = new Set(pairs.flatMap(({ udp, tcp }) => [udp, tcp]));
+    try {
+      for (const { udp, tcp, listening } of pairs) {
+        this.#udp.push(new UdpListener(udp, listening.address, senders, udpParts));
+        unused.delete(udp);
+        this.#tcp.push(new TcpListener(tcp, connecters));
+        unused.delete(tcp);
+      }
+    } catch (error) {
+      for (const fd of unused) closeQuietly(fd);
+      throw error;
     }
   }
 

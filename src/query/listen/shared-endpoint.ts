@@ -36,13 +36,13 @@ export class SharedEndpoint {
   #refused = 0;
   #isClosed = false;
 
-  /** Takes ownership of the sockets. */
+  /** Takes ownership of the sockets, also if it cannot listen on them. */
   constructor(pairs: readonly SocketPair[], waiting: readonly WaitingSocket[], parts: SharedEndpointParts) {
     this.#parts = parts;
     const of = (source: AddressKey): Client | undefined => this.#counted(this.#clientAt(source));
     const senders = { only: undefined, of };
     const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
-    this.#listeners = new Listeners(pairs, { udp: parts.udp, senders, connecters });
+    this.#listeners = new Listeners({ udp: parts.udp, senders, connecters });
     this.#room = new WaitingRoom(waiting, {
       isKnown: (address) => this.#askers.has(keyOf(address)),
       deliver: (message, source) => {
@@ -52,6 +52,12 @@ export class SharedEndpoint {
         return true;
       },
     });
+    try {
+      this.#listeners.add(pairs);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** Forwarded queries of its askers that wait for an answer, also of clients that are served elsewhere, too. */

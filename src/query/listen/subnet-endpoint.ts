@@ -26,7 +26,7 @@ export class SubnetEndpoint {
   readonly #bySource = new Map<string, number>();
   readonly #refused = { source: 0, connections: 0 };
 
-  /** Takes ownership of the sockets and of the client. */
+  /** Takes ownership of the sockets and of the client, also if it cannot listen on the sockets. */
   constructor(pairs: readonly SocketPair[], client: Client, allow: readonly AddressBlock[], parts: EndpointParts) {
     this.#client = client;
     this.#allow = allow;
@@ -34,7 +34,13 @@ export class SubnetEndpoint {
     this.#connections = new ClientConnections(client, parts.tcp);
     const senders = { only: undefined, of: (source: AddressKey) => this.#clientAt(source) };
     const connecters = { clientNumber: client.number, of: (socket: Socket) => this.#connectionsOf(socket) };
-    this.#listeners = new Listeners(pairs, { udp: parts.udp, senders, connecters });
+    this.#listeners = new Listeners({ udp: parts.udp, senders, connecters });
+    try {
+      this.#listeners.add(pairs);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** Forwarded queries that wait for an answer. */

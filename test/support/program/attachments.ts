@@ -8,7 +8,7 @@ import type { Endpoint, OpenEndpoint } from "../../../src/container/attach/endpo
 import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import { proveNamespace } from "../../../src/container/namespace/proof.ts";
-import { closeSockets } from "../../../src/container/namespace/sockets.ts";
+import { type NamespaceSockets, closeSockets } from "../../../src/container/namespace/sockets.ts";
 import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { PacketBatch } from "../../../src/kernel/packet-batch.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
@@ -43,18 +43,21 @@ const FORWARDING_VIEW: View = {
 };
 
 // Takes over the sockets and never answers.
-export const silent: OpenEndpoint = (bound): Endpoint => ({
-  probeTarget: { expect: () => undefined, hasSeen: () => false, reset: () => undefined },
-  setView: () => undefined,
-  setMemory: () => undefined,
-  add: closeSockets,
-  inFlight: 0,
-  tcpClientPorts: [],
-  counters: {},
-  pause: () => bound,
-  resume: () => undefined,
-  close: () => closeSockets(bound),
-});
+export const silent: OpenEndpoint = (): Endpoint => {
+  const bound: NamespaceSockets[] = [];
+  return {
+    probeTarget: { expect: () => undefined, hasSeen: () => false, reset: () => undefined },
+    setView: () => undefined,
+    setMemory: () => undefined,
+    add: (sockets) => void bound.push(...sockets),
+    inFlight: 0,
+    tcpClientPorts: [],
+    counters: {},
+    pause: () => bound,
+    resume: () => undefined,
+    close: () => closeSockets(bound),
+  };
+};
 
 // The real listeners, which report only the arrival of probes.
 export const answering: OpenEndpoint = openListening(() => undefined);
@@ -71,10 +74,10 @@ export function answeringWith(address: Buffer): OpenEndpoint {
 }
 
 function openListening(forward: Forward, instead?: View): OpenEndpoint {
-  return (bound, view, dial) => listeningOn(forward, bound, instead ?? view, dial);
+  return (view, dial) => listening(forward, instead ?? view, dial);
 }
 
-function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEndpoint>): Endpoint {
+function listening(forward: Forward, ...[view, dial]: Parameters<OpenEndpoint>): Endpoint {
   const answerer = new Answerer(DEFAULT_BEHAVIOUR);
   const common = { answerer, forward };
   const udp = {
@@ -87,7 +90,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);
   const clients = new Clients({ histories: new QueryHistories("full"), failures: new FailureTables("full"), shares });
-  return new ListeningEndpoint(bound, clients.open("x", view, dial), { udp, tcp });
+  return new ListeningEndpoint(clients.open("x", view, dial), { udp, tcp });
 }
 
 /** Verifies it, as the reconciler does: where the kernel is to answer, its program is attached and verified, too. */

@@ -3,6 +3,7 @@
  * short, and each source has its share of connections.
  */
 import assert from "node:assert/strict";
+import { fstatSync, openSync } from "node:fs";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { test } from "node:test";
 
@@ -108,4 +109,16 @@ test("a source has its share of connections, and gets it back", async () => {
       .catch(() => undefined);
     return reply?.readUInt16BE(0) === 7 ? true : undefined;
   });
+});
+
+test("where it cannot listen on one of its sockets, all are closed, and the client, too", () => {
+  const served = clientOnOneNetwork();
+  const pair = (udp: number) => ({ udp, tcp: bindTcp().fd, listening: { address: LOOPBACK } });
+  const pairs = [pair(bindUdp().fd), pair(openSync("/dev/null", "r")), pair(bindUdp().fd)];
+  const fds = pairs.flatMap(({ udp, tcp }) => [udp, tcp]);
+  assert.throws(() => new SubnetEndpoint(pairs, served, blocks("127.0.0.0/8"), { udp: udpParts(), tcp: tcpParts() }), {
+    code: "ERR_INVALID_FD_TYPE",
+  });
+  for (const fd of fds) assert.throws(() => fstatSync(fd), { code: "EBADF" });
+  assert.equal(served.isClosed, true);
 });
