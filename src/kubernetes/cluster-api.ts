@@ -41,6 +41,8 @@ interface Exchange {
 
 export class ClusterApi {
   readonly server: string;
+  /** The same as long as it is the same cluster: one that is made anew has another authority. */
+  readonly cluster: string;
   readonly #access: ClusterAccess;
   readonly #readToken: (path: string) => Promise<string>;
   readonly #agent: http.Agent;
@@ -49,6 +51,7 @@ export class ClusterApi {
   /** `readToken`: the content of a file with a token. */
   constructor(access: ClusterAccess, readToken: (path: string) => Promise<string>) {
     this.server = access.server;
+    this.cluster = `${access.server} ${access.ca ?? ""}`;
     this.#access = access;
     this.#readToken = readToken;
     const options = { keepAlive: true, maxSockets: CONNECTIONS };

@@ -1,6 +1,7 @@
 /**
  * ResourceMirror: keeps all objects of one resource in memory: a list, page by page, then the changes since. It starts again
- * where the API does not have these any more, and lasts until it is stopped, however long the API is away.
+ * where the API does not have these any more, and lasts until it is stopped, however long the API is away. When it is back
+ * it may be that of another cluster at the same address, or have an older state, from a backup: then everything is listed again.
  */
 import { backoffMs } from "../base/lib/backoff.ts";
 import { Fault } from "../base/lib/fault.ts";
@@ -15,11 +16,13 @@ import { isExpired, isTooLarge, reportedFault, strangerFault } from "./cluster-f
 export interface ObjectStore {
   /** There is no room for more. */
   readonly isFull: boolean;
+  /** How many objects are left out for that, at least. */
+  readonly refused: number;
   begin(): void;
   put(object: unknown): void;
   remove(object: unknown): void;
-  /** What has been put since `begin` is all. */
-  commit(): void;
+  /** What has been put since `begin` is all, but for so many that nobody has asked for because it is full. */
+  commit(unlisted: number): void;
 }
 
 export interface ResourceMirrorParts {
@@ -39,13 +42,19 @@ interface Message {
 
 interface Page {
   readonly items?: unknown;
-  readonly metadata?: { readonly continue?: unknown; readonly resourceVersion?: unknown } | null;
+  readonly metadata?: {
+    readonly continue?: unknown;
+    readonly remainingItemCount?: unknown;
+    readonly resourceVersion?: unknown;
+  } | null;
 }
 
 export class ResourceMirror {
   readonly #parts: ResourceMirrorParts;
   readonly counts = { lists: 0, reconnects: 0 };
   #version: string | undefined;
+  /** The cluster whose objects are known. */
+  #cluster: string | undefined;
   #api: ClusterApi | undefined;
   #failures = 0;
 
@@ -87,7 +96,7 @@ export class ResourceMirror {
 
   /** One list, if one is needed, and one stream of changes. */
   async #turn(signal: AbortSignal): Promise<void> {
-    const api = (this.#api ??= await this.#parts.open());
+    const api = (this.#api ??= await this.#open(signal));
     this.#version ??= await this.#list(api, signal);
     const { path } = this.#parts;
     const since = encodeURIComponent(this.#version);
@@ -103,8 +112,29 @@ export class ResourceMirror {
     await api.stream(`${path}?${query}`, reader, signal);
     this.#failures = 0;
     this.counts.reconnects++;
+    const { isFull, refused } = this.#parts.store;
+    if (refused > 0 && !isFull) this.#version = undefined;
     // A stream may end as soon as it is open.
     await sleep(LIMITS.clusterRetryFirstMs, signal);
+  }
+
+  async #open(signal: AbortSignal): Promise<ClusterApi> {
+    const api = await this.#parts.open();
+    try {
+      if (!(await this.#goesOn(api, signal))) this.#version = undefined;
+      this.#cluster = api.cluster;
+      return api;
+    } catch (error) {
+      api.close();
+      throw error;
+    }
+  }
+
+  /** Whether changes since the known version are what has changed since. An API hands out larger and larger ones. */
+  async #goesOn(api: ClusterApi, signal: AbortSignal): Promise<boolean> {
+    if (this.#version === undefined || api.cluster !== this.#cluster) return false;
+    const { metadata }: Page = await api.get(`${this.#parts.path}?limit=1`, signal);
+    return Number(metadata?.resourceVersion) >= Number(this.#version);
   }
 
   async #list(api: ClusterApi, signal: AbortSignal): Promise<string> {
@@ -112,6 +142,7 @@ export class ResourceMirror {
     store.begin();
     let next = "";
     let version: string | undefined;
+    let unlisted = 0;
     let objects: number = LIMITS.clusterPageObjects;
     do {
       const query = `limit=${objects}${next === "" ? "" : `&continue=${encodeURIComponent(next)}`}`;
@@ -128,8 +159,11 @@ export class ResourceMirror {
       await inSlices(putting(store, items));
       version = metadata.resourceVersion;
       next = typeof metadata.continue === "string" ? metadata.continue : "";
+      // It would have no end.
+      if (next !== "" && items.length === 0) throw strangerFault(api.server, 200);
+      unlisted = next === "" ? 0 : countIn(metadata.remainingItemCount);
     } while (version === undefined || (next !== "" && !store.isFull));
-    store.commit();
+    store.commit(unlisted);
     this.counts.lists++;
     return version;
   }
@@ -147,6 +181,11 @@ export class ResourceMirror {
     else if (type !== "BOOKMARK") throw strangerFault(api.server, 200);
     if (typeof version === "string") this.#version = version;
   }
+}
+
+/** How many objects a list has left; at least one, where the API does not say. */
+function countIn(remaining: unknown): number {
+  return Number.isSafeInteger(remaining) && (remaining as number) > 0 ? (remaining as number) : 1;
 }
 
 /** Puts one object after the other. */

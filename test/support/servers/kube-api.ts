@@ -209,7 +209,10 @@ export class KubeApi implements AsyncDisposable {
     reply(response, 200, {
       kind: `${kind}List`,
       apiVersion: group,
-      metadata: { resourceVersion: String(this.#version), ...(hasMore && { continue: String(from + limit) }) },
+      metadata: {
+        resourceVersion: String(this.#version),
+        ...(hasMore && { continue: String(from + limit), remainingItemCount: all.length - from - limit }),
+      },
       items,
     });
   }

@@ -21,6 +21,9 @@ class Rig implements AsyncDisposable {
   readonly states: (string | undefined)[] = [];
   #listed: Set<string> | undefined;
   objectsMax = Infinity;
+  refused = 0;
+  /** Its certificate. */
+  ca: string | undefined;
   readonly mirror: ResourceMirror;
   readonly #stop = new AbortController();
   #done: Promise<void> = Promise.resolve();
@@ -31,7 +34,9 @@ class Rig implements AsyncDisposable {
     const all = { ...own, token: undefined, tokenFile: undefined, ...access };
     this.mirror = new ResourceMirror({
       open: async () =>
-        await Promise.resolve(new ClusterApi(all, async () => await Promise.reject(new Error("no file")))),
+        await Promise.resolve(
+          new ClusterApi({ ...all, ca: this.ca }, async () => await Promise.reject(new Error("no file"))),
+        ),
       path: PATH,
       store: this.#store(),
       onState: (fault: Fault | undefined) => this.states.push(fault?.code),
@@ -73,15 +78,26 @@ class Rig implements AsyncDisposable {
   #store(): ConstructorParameters<typeof ResourceMirror>[0]["store"] {
     const nameOf = (object: unknown): string => (object as KubeObject).metadata.name;
     const { names } = this;
+    const refused = (): number => this.refused;
     const isFull = (): boolean => (this.#listed ?? names).size >= this.objectsMax;
     return {
       get isFull() {
         return isFull();
       },
-      begin: () => (this.#listed = new Set()),
-      put: (object) => void (this.#listed ?? names).add(nameOf(object)),
+      get refused() {
+        return refused();
+      },
+      begin: () => {
+        this.#listed = new Set();
+        this.refused = 0;
+      },
+      put: (object) => {
+        if (isFull() && !(this.#listed ?? names).has(nameOf(object))) this.refused++;
+        else (this.#listed ?? names).add(nameOf(object));
+      },
       remove: (object) => void names.delete(nameOf(object)),
-      commit: () => {
+      commit: (unlisted) => {
+        this.refused += unlisted;
         names.clear();
         for (const each of this.#listed ?? []) names.add(each);
         this.#listed = undefined;
@@ -149,12 +165,74 @@ test("an API that goes away and comes back", async () => {
   assert.deepEqual([...rig.names], ["s0", "s1"], "what is known stays");
 });
 
-test("a store that is full ends the list", async () => {
-  await using rig = await Rig.with(services(3 * LIMITS.clusterPageObjects));
-  rig.objectsMax = LIMITS.clusterPageObjects;
+for (const [what, count, ca] of [
+  ["another cluster at the same address, which has made more changes", 9, "another authority"],
+  ["the cluster from a backup, where what was made since does not exist", 1, undefined],
+] as const) {
+  test(`an API that comes back with other objects is listed again: ${what}`, async () => {
+    const api = await KubeApi.start();
+    api.put(...services(5));
+    const { port } = api;
+    await using rig = await Rig.with([], {}, { server: `http://127.0.0.1:${port}` });
+    rig.run();
+    await rig.until("all of them", () => rig.names.size === 5 && rig.state === undefined);
+    await api.close();
+    await rig.until("it is away", () => rig.state === "CLUSTER_UNREACHABLE");
+    rig.ca = ca;
+    await using back = await KubeApi.start({ port });
+    const others = Array.from({ length: count }, (_, n) => `other${n}`);
+    back.put(...others.map((name) => clusterIp(`${name}.default`, ["10.0.0.2"])));
+    // Who watches from a version that has not been yet is told nothing.
+    await rig.has(...others);
+    await rig.until("it is current", () => rig.state === undefined);
+  });
+}
+
+test("an API that was away for a moment is not listed again", async () => {
+  const api = await KubeApi.start();
+  api.put(...services(2));
+  const { port } = api;
+  await using rig = await Rig.with([], {}, { server: `http://127.0.0.1:${port}` });
   rig.run();
-  await rig.until("a stream", () => rig.api.watches === 1);
-  assert.equal(rig.names.size, LIMITS.clusterPageObjects);
+  await rig.has("s0", "s1");
+  await api.close();
+  await rig.until("it is away", () => rig.state === "CLUSTER_UNREACHABLE");
+  await using back = await KubeApi.start({ port });
+  back.put(...services(2), clusterIp("new.default", ["10.0.0.2"]));
+  await rig.has("s0", "s1", "new");
+  assert.equal(rig.mirror.counts.lists, 1);
+});
+
+for (const [what, room] of [
+  ["between two pages", LIMITS.clusterPageObjects],
+  ["in the last page", 3 * LIMITS.clusterPageObjects - 1],
+] as const) {
+  test(`a store that is full ${what} ends the list; with room again, it is listed again`, async () => {
+    const count = 3 * LIMITS.clusterPageObjects;
+    await using rig = await Rig.with(services(count));
+    rig.objectsMax = room;
+    rig.run();
+    await rig.until("a stream", () => rig.api.watches === 1);
+    assert.deepEqual([rig.names.size, rig.refused], [room, count - room]);
+    rig.api.endWatches();
+    await rig.until("another stream", () => rig.mirror.counts.reconnects === 1 && rig.api.watches === 1);
+    assert.equal(rig.mirror.counts.lists, 1);
+    rig.api.remove("Service", "default", [...rig.names][0] ?? "");
+    await rig.until("room", () => rig.names.size < room);
+    rig.api.endWatches();
+    await rig.until("another one instead", () => rig.names.size === room);
+    assert.equal(rig.mirror.counts.lists, 2);
+  });
+}
+
+test("pages without objects and without an end", async () => {
+  await using rig = await Rig.with([]);
+  rig.api.intercept = (_, response) => {
+    response.end('{"items":[],"metadata":{"resourceVersion":"1","continue":"more"}}');
+    return true;
+  };
+  rig.run();
+  await rig.until("a fault", () => rig.state === "CLUSTER_FAILED");
 });
 
 test("a page that is too long is asked for in smaller ones, until one object is", async () => {

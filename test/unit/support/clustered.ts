@@ -23,7 +23,7 @@ export class ClusterWorld {
     const stores = [this.names.services, this.names.slices];
     for (const store of stores) store.begin();
     for (const object of objects) this.put(object);
-    for (const store of stores) store.commit();
+    for (const store of stores) store.commit(0);
   }
 
   put(object: unknown): void {

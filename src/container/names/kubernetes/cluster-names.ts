@@ -9,7 +9,7 @@ import type { VisibleNames } from "../../../base/model/visible-names.ts";
 import type { ContainerFact } from "../../facts/fact.ts";
 import { DnsZone } from "../source/dns-zone.ts";
 import { Freshness } from "../source/freshness.ts";
-import { type KeyProblem, KeyProblems } from "../source/key-problems.ts";
+import type { KeyProblem } from "../source/key-problems.ts";
 import type { NameSource, NodeContext } from "../source/name-source.ts";
 import { ClusterLookup } from "./cluster-lookup.ts";
 import { type ClusterService, type ClusterSlice, readService, readSlice } from "./cluster-objects.ts";
@@ -34,7 +34,6 @@ export interface ClusterNamesReport {
 
 export class ClusterNames implements NameSource {
   readonly #zone: DnsZone;
-  readonly #problems = new KeyProblems();
   readonly #freshness: Freshness;
   readonly services: ClusterResource<ClusterService, ServiceTable>;
   readonly slices: ClusterResource<ClusterSlice, SliceTable>;
@@ -52,7 +51,6 @@ export class ClusterNames implements NameSource {
         read: readService,
         isFull: ({ size }) => size >= LIMITS.clusterServices,
       },
-      this.#problems,
       onObjects,
     );
     this.slices = new ClusterResource(
@@ -62,7 +60,6 @@ export class ClusterNames implements NameSource {
         read: readSlice,
         isFull: ({ size, endpoints }) => size >= LIMITS.clusterSlices || endpoints >= LIMITS.clusterEndpoints,
       },
-      this.#problems,
       onObjects,
     );
   }
@@ -74,12 +71,13 @@ export class ClusterNames implements NameSource {
   }
 
   get report(): ClusterNamesReport {
+    const problems = [this.services.problems, this.slices.problems];
     return {
       services: this.services.table.size,
       endpoints: this.slices.table.endpoints,
       refused: this.services.refused + this.slices.refused,
-      skipped: this.#problems.count,
-      problems: this.#problems.first,
+      skipped: problems.reduce((sum, { count }) => sum + count, 0),
+      problems: problems.flatMap(({ first }) => first),
       staleMs: this.#freshness.staleMs,
       isUsable: this.#freshness.isUsable,
     };

@@ -2,7 +2,7 @@
  * ClusterResource: the objects of one resource as the API sends them, a list and then changes, in a table. An object that is
  * not valid is left out and named.
  */
-import type { KeyProblems } from "../source/key-problems.ts";
+import { KeyProblems } from "../source/key-problems.ts";
 import { type ObjectName, nameOf } from "./cluster-objects.ts";
 
 interface ObjectTable<T> {
@@ -21,8 +21,8 @@ interface ResourceForm<T, U extends ObjectTable<T>> {
 }
 
 export class ClusterResource<T extends ObjectName, U extends ObjectTable<T>> {
+  readonly problems = new KeyProblems();
   readonly #form: ResourceForm<T, U>;
-  readonly #problems: KeyProblems;
   readonly #onChange: () => void;
   #table: U;
   /** What a list has brought so far. */
@@ -30,9 +30,8 @@ export class ClusterResource<T extends ObjectName, U extends ObjectTable<T>> {
   #hasList = false;
   #refused = 0;
 
-  constructor(form: ResourceForm<T, U>, problems: KeyProblems, onChange: () => void) {
+  constructor(form: ResourceForm<T, U>, onChange: () => void) {
     this.#form = form;
-    this.#problems = problems;
     this.#onChange = onChange;
     this.#table = form.newTable();
   }
@@ -45,7 +44,7 @@ export class ClusterResource<T extends ObjectName, U extends ObjectTable<T>> {
     return this.#hasList;
   }
 
-  /** Objects that are left out because there are too many. */
+  /** Objects that are left out because there are too many: those of the last list, or at least one that came later. */
   get refused(): number {
     return this.#refused;
   }
@@ -57,9 +56,11 @@ export class ClusterResource<T extends ObjectName, U extends ObjectTable<T>> {
   begin(): void {
     this.#listed = this.#form.newTable();
     this.#refused = 0;
+    this.problems.clear();
   }
 
-  commit(): void {
+  commit(unlisted: number): void {
+    this.#refused += unlisted;
     this.#table = this.#listed ?? this.#table;
     this.#listed = undefined;
     this.#hasList = true;
@@ -69,16 +70,17 @@ export class ClusterResource<T extends ObjectName, U extends ObjectTable<T>> {
   put(object: unknown): void {
     const table = this.#listed ?? this.#table;
     const named = nameOf(object);
-    this.#problems.forget(this.#keyOf(named));
+    this.problems.forget(this.#keyOf(named));
     try {
       const read = this.#form.read(object);
       if (read === undefined) {
         if (named !== undefined) table.remove(named);
-      } else if (this.#form.isFull(table) && !table.has(read)) this.#refused++;
-      else table.put(read);
+      } else if (!this.#form.isFull(table) || table.has(read)) table.put(read);
+      // Later the same one may come again and again.
+      else this.#refused = table === this.#listed ? this.#refused + 1 : Math.max(1, this.#refused);
     } catch (error) {
       if (named !== undefined) table.remove(named);
-      this.#problems.note(this.#keyOf(named), error);
+      this.problems.note(this.#keyOf(named), error);
     }
     if (table === this.#table) this.#onChange();
   }
@@ -87,7 +89,7 @@ export class ClusterResource<T extends ObjectName, U extends ObjectTable<T>> {
     const table = this.#listed ?? this.#table;
     const named = nameOf(object);
     if (named === undefined) return;
-    this.#problems.forget(this.#keyOf(named));
+    this.problems.forget(this.#keyOf(named));
     table.remove(named);
     if (table === this.#table) this.#onChange();
   }

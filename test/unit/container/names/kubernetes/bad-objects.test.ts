@@ -72,6 +72,13 @@ test("a bad change takes an object's names away, and a good one brings them back
   assert.equal(world.names.report.skipped, 0);
 });
 
+test("what was not valid and is gone when everything is listed again is not reported any more", () => {
+  const world = new ClusterWorld([...CLUSTER, service("foo.default", { type: "ExternalName", externalName: "" })]);
+  assert.equal(world.names.report.skipped, 1);
+  world.list(CLUSTER);
+  assert.deepEqual([world.names.report.skipped, world.names.report.problems], [0, []]);
+});
+
 test("external names in a loop fail, and their number in a row is bounded", () => {
   const to = (name: string): object => ({ type: "ExternalName", externalName: `${name}.default.svc.cluster.local` });
   const world = new ClusterWorld([
@@ -94,8 +101,10 @@ test("one service with very many endpoints has a bounded answer, and endpoints i
   const needed = LIMITS.clusterEndpoints / LIMITS.sliceEndpoints;
   for (let n = 0; n < needed + 2; n++) full.put(slice("many.default", { endpoints, slice: `s${n}` }));
   assert.equal(full.names.slices.isFull, true);
-  full.names.slices.commit();
-  assert.deepEqual([full.names.report.endpoints, full.names.report.refused], [LIMITS.clusterEndpoints, 2]);
+  full.names.slices.commit(7);
+  assert.deepEqual([full.names.report.endpoints, full.names.report.refused], [LIMITS.clusterEndpoints, 9]);
+  for (let times = 0; times < 3; times++) full.put(slice("many.default", { endpoints, slice: "late" }));
+  assert.equal(full.names.report.refused, 9, "one that changes is not counted again");
   // What is there may still change.
   full.put(slice("many.default", { endpoints: endpoints.slice(0, 1), slice: "s0" }));
   assert.equal(full.names.report.endpoints, LIMITS.clusterEndpoints - LIMITS.sliceEndpoints + 1);

@@ -176,7 +176,7 @@ test("before the first list, and too long after the last, queries fail; in betwe
   assert.deepEqual(away.ask(name), [2]);
   away.names.services.begin();
   for (const object of CLUSTER) if (object.kind === "Service") away.put(object);
-  away.names.services.commit();
+  away.names.services.commit(0);
   assert.deepEqual(away.ask(name), [2], "endpoints are not known yet");
   away.list(CLUSTER);
   away.names.setCurrent(true);
