@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -232,6 +232,51 @@ test("the commands of a run on a host work for one in a node, and SIGHUP reloads
     assert.deepEqual(((await query("status")) as Status).settings["queries.log"]?.value, true);
   } finally {
     await rm(folder, { recursive: true });
+  }
+});
+
+test("another kind mode after a reload: what the one before has switched on is off again", async () => {
+  await using rig = await startSimulatedNetwork();
+  const untouched = await stateOf(rig);
+  const folder = await mkdtemp(join(tmpdir(), "d11-in-node-"));
+  const config = join(folder, "dns11.yaml");
+  try {
+    await writeFile(config, "version: 1\nkind:\n  mode: loopback\n");
+    await using instance = await staying(rig.node, "--config", config);
+    const localnet = async (): Promise<string> => (await stateOf(rig)).localnet;
+    assert.notEqual(await localnet(), untouched.localnet);
+    await writeFile(config, "version: 1\nkind:\n  mode: listener\n");
+    instance.signal("SIGHUP");
+    await instance.prints(/settings reloaded/);
+    await untilSame("route_localnet to be as it was", localnet, untouched.localnet);
+    await assertWorking(rig.node);
+    await using pod = await startPod(rig.node);
+    assert.deepEqual(dataOf(await dig(pod, VIP, "web")), WEB);
+    await pod[Symbol.asyncDispose]();
+    await instance.end("SIGTERM");
+    await untilUntouched(rig, untouched);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("--undo keeps a record that it cannot read, and says what to do", async () => {
+  await using rig = await startSimulatedNetwork();
+  const folder = await mkdtemp(join(tmpdir(), "d11-in-node-"));
+  try {
+    const place = ["--state-dir", folder];
+    assert.equal((await inNode(rig.node, "--once", ...place)).code, 0);
+    const files = await readdir(folder, { recursive: true });
+    const record = join(folder, files.find((file) => /nodes\/.*\.json$/.test(file)) ?? assert.fail(files.join()));
+    const text = await readFile(record, "utf8");
+    await writeFile(record, text.slice(0, 40));
+    const refused = await inNode(rig.node, "--undo", ...place);
+    assert.deepEqual([refused.code, /is not known: ignored the damaged record/.test(refused.stderr)], [1, true]);
+    await writeFile(record, text);
+    const undone = await inNode(rig.node, "--undo", ...place);
+    assert.deepEqual([undone.code, /restored resolv\.conf/.test(undone.stdout)], [0, true]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 });
 

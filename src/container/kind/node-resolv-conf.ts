@@ -14,7 +14,7 @@ import {
   restoreFile,
 } from "./resolv-conf-writer.ts";
 import { type OpenFile, ResolvConfFile } from "./resolv-conf-file.ts";
-import { type SearchList, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
+import { NAMESERVERS_MAX, type SearchList, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
 
 export interface NodeFiles {
   /** The path of the written file, for the journal. */
@@ -48,7 +48,7 @@ const NOT_MOUNTED = "another file is mounted at /etc/resolv.conf";
 export class NodeResolvConf {
   readonly #files: NodeFiles;
   #writer: ResolvConfWriter | undefined;
-  #afterwards: string | undefined;
+  #known: ResolvConfRecord | undefined;
   #state = "unchanged";
   /** The container did not read the file that we write at the last check, and another check is due. */
   #isRechecked = false;
@@ -68,9 +68,10 @@ export class NodeResolvConf {
     return new ResolvConfFile(this.#files.openRead).read();
   }
 
-  /** The servers that a new pod could query. */
+  /** The servers that a new pod could query: of any number in the file the first ones, and none that dns11 replaces. */
   nameservers(): string[] {
-    return this.#servers(this.#files.openRead).filter((address) => !isLoopback(address));
+    const servers = this.#servers(this.#files.openRead).filter((address) => !isLoopback(address));
+    return servers.slice(0, NAMESERVERS_MAX);
   }
 
   /** The addresses with which KIND's entrypoint, or one like it, replaced 127.0.0.11. */
@@ -93,7 +94,7 @@ export class NodeResolvConf {
     const before = this.#state;
     const record = known && this.#afterEntrypoint(known, search);
     if (record !== undefined && record !== known) save(record);
-    this.#afterwards = record?.afterwards;
+    this.#known = record;
     const isContainerFile = this.#files.isContainerFile();
     if (!isContainerFile && !this.#isRechecked) {
       // The files of a container that is just starting are not visible yet.
@@ -105,12 +106,12 @@ export class NodeResolvConf {
       this.#isRechecked = false;
       this.#writer ??= new ResolvConfWriter({
         file: new ResolvConfFile(this.#files.openWritten),
-        save: ({ original, written }) =>
-          save({
-            path: this.#files.path,
-            ...toBase64({ original, written }),
-            ...(this.#afterwards !== undefined && { afterwards: this.#afterwards }),
-          }),
+        save: (versions) => {
+          const texts = toBase64(versions);
+          // Another original has nothing of what the entrypoint made of the one before.
+          const { afterwards } = this.#known?.original === texts.original ? this.#known : {};
+          save({ path: this.#files.path, ...texts, ...(afterwards !== undefined && { afterwards }) });
+        },
         onRewritten,
       });
       this.#state = stateAfter(this.#writer.advertise({ addresses, ours, search, list, dropsNdots, record }));

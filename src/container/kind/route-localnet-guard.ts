@@ -118,7 +118,7 @@ export class RouteLocalnetGuard {
   async #enable(within: Within): Promise<void> {
     const reading = await this.#read(within);
     await inSlices(this.#switchOn(within, this.#recorded(reading)));
-    this.#isOn = true;
+    this.#isOn = this.#within === within;
     this.#failures = [];
   }
 
@@ -155,6 +155,7 @@ export class RouteLocalnetGuard {
     if (others.length > 0) {
       const names = this.#recorded({ disabled: Object.fromEntries(others), links });
       await inSlices(this.#switchOn(within, names));
+      if (this.#within !== within) return [];
       for (const name of names) this.#repairedMs.set(name, nowMs);
       this.#parts.onRepaired(names);
     }
@@ -197,8 +198,12 @@ export class RouteLocalnetGuard {
     return names;
   }
 
+  /** Not after `stop`, which may come between two of them: then `restore` would have had its turn already. */
   *#switchOn(within: Within, names: readonly string[]): Generator<void> {
-    for (const name of names) yield within(() => enableRouteLocalnet(name));
+    for (const name of names) {
+      if (this.#within !== within) return;
+      yield within(() => enableRouteLocalnet(name));
+    }
   }
 }
 

@@ -11,6 +11,7 @@ import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { IN_NODE_FILES, IN_NODE_ID, readInNodeFact } from "../../container/kind/in-node.ts";
+import type { NodeFact } from "../../container/kind/node-fact.ts";
 import type { NodeMode } from "../../container/kind/node-mode.ts";
 import { NodeResolvConf } from "../../container/kind/node-resolv-conf.ts";
 import { nodePlaceOf } from "../../container/kind/nodes.ts";
@@ -23,7 +24,7 @@ import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
-import { Fault } from "../../base/lib/fault.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { View } from "../../base/model/view.ts";
 import type { ContainerSide, ServeTarget, ContainerSideParts } from "../container-side.ts";
@@ -60,21 +61,21 @@ class NodeSide implements ContainerSide {
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;
   readonly #reconciler: Reconciler;
-  readonly #mode: NodeMode;
+  /** It stays the same object unless the kind mode changes, which needs other sockets. */
+  #mode: NodeMode;
   readonly #directory = new Directory({ serversMax: LIMITS.upstreamServers, ownAddress: DOCKER_RESOLVER });
   readonly #container: ContainerFact;
   #policy: KindPolicy;
   #lastFailure = "";
+  #isUnreadable = false;
 
   constructor(parts: ContainerSideParts) {
-    const { platform, journal, log, settings } = parts;
+    const { platform, settings } = parts;
     this.#parts = parts;
     this.#policy = settings.kind;
     this.#host = openEngineHost(process.pid);
     this.#reconciler = this.#openReconciler();
-    this.#mode = openNodeMode(this.#policy, { ...platform, log, journal }, () =>
-      this.#reconciler.updateCapture(IN_NODE_ID),
-    );
+    this.#mode = this.#openMode(this.#policy);
     this.#directory.setRules(settings.routes);
     this.#container = containerOfNode(this.#mode);
     this.containers = {
@@ -115,8 +116,11 @@ class NodeSide implements ContainerSide {
   }
 
   async prepare(settings: RunSettings): Promise<() => void> {
+    // It may fail, so it is made before anything is in force.
+    const mode = settings.kind.mode === this.#policy.mode ? this.#mode : this.#openMode(settings.kind);
     return await Promise.resolve(() => {
       this.#policy = settings.kind;
+      this.#mode = mode;
       this.#directory.setRules(settings.routes);
       this.#checkNetworks();
       this.refresh();
@@ -163,6 +167,11 @@ class NodeSide implements ContainerSide {
     closeEngineHost(this.#host);
   }
 
+  #openMode(policy: KindPolicy): NodeMode {
+    const { platform, journal, log } = this.#parts;
+    return openNodeMode(policy, { ...platform, log, journal }, () => this.#reconciler.updateCapture(IN_NODE_ID));
+  }
+
   #openReconciler(): Reconciler {
     const { counts, platform, hold, inherit, startAfter, querySide } = this.#parts;
     return new Reconciler(
@@ -189,9 +198,23 @@ class NodeSide implements ContainerSide {
 
   /** Checks whether the node's network addresses have changed. */
   #checkNetworks(): void {
-    if (!this.#mode.update(readInNodeFact(this.#parts.platform.memory), this.#policy)) return;
+    if (!this.#mode.update(this.#factNow(), this.#policy)) return;
     this.refresh();
     this.#reconciler.updateCapture(IN_NODE_ID);
+  }
+
+  /** As it was last where it cannot be read: dns11 may be out of descriptors, or addresses may change faster than they are read. */
+  #factNow(): NodeFact {
+    const { platform, log } = this.#parts;
+    try {
+      const fact = readInNodeFact(platform.memory);
+      this.#isUnreadable = false;
+      return fact;
+    } catch (error) {
+      if (!this.#isUnreadable) log.warn({ reason: reasonOf(error) }, "cannot read the node's addresses, retrying");
+      this.#isUnreadable = true;
+      return this.#mode.fact;
+    }
   }
 
   #logState(id: string, state: AttachmentState): void {

@@ -18,7 +18,7 @@ import { type PlanInput, servingPlan } from "../../container/rules/plan.ts";
 import { TRIAL_MARK } from "../../container/rules/probe.ts";
 import { requireUnserved } from "../../container/rules/installed-rules.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { reasonOf } from "../../base/lib/fault.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { Log } from "../../base/log/log.ts";
 import { takeInstance } from "../instance.ts";
@@ -75,10 +75,17 @@ export async function undoNodeSetup(stateDir: string): Promise<string[]> {
   checkCapabilities();
   const memory = new NetlinkMemory();
   const instance = takeInstance(stateDir, NODE_INSTANCE_ID);
+  const journal = new Journal(instance.folder);
+  const { record, damaged } = journal.read(IN_NODE_ID);
+  if (damaged !== undefined) {
+    instance.release();
+    throw new Fault("JOURNAL", `What dns11 has changed in this node is not known: ${damaged}`, {
+      remedy:
+        "Restart the node, which undoes most of it, and remove that file; or undo it with the version that wrote it.",
+    });
+  }
   const netns = new NamespaceRunner().homeNamespace(memory);
   const lines = (await removeUnownedRules(netns)).map((title) => `removed ${title}`);
-  const journal = new Journal(instance.folder);
-  const { record } = journal.read(IN_NODE_ID);
   if (record !== undefined) {
     const { reachableAt } = await findDockerResolver(netns);
     lines.push(

@@ -99,3 +99,11 @@ test("a file with an address of ours of the wrong family is rewritten", () => {
     rig.resolvConf.close();
   }
 });
+
+test("of any number of servers in the file the first ones count, without those that dns11 replaces", () => {
+  const servers = Array.from({ length: 2_500 }, (_, n) => `10.7.${n >> 8}.${n & 255}`);
+  writeFileSync(path, ["127.0.0.11", ...servers].map((server) => `nameserver ${server}\n`).join(""));
+  const { resolvConf } = new Rig(true);
+  assert.deepEqual(resolvConf.nameservers(), servers.slice(0, 3));
+  resolvConf.close();
+});
