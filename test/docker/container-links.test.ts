@@ -170,6 +170,22 @@ test("a link with an index that was another container's before is not taken for 
   }
 });
 
+test("a bridge that gets another address is followed", async () => {
+  await createNetwork(engine, "moving");
+  const app = await runContainer(engine, { name: "moving-app", networks: ["moving"] });
+  await followed.put(app);
+  const [{ bridge = assert.fail(), bridgeMac } = assert.fail()] = await followed.has(app, 1);
+  // As the kernel does where nobody has given it one, when a port with a lower one comes.
+  const mac = "02:00:00:00:00:01";
+  assert.equal((await engine.enter("ip", ["link", "set", bridge, "address", mac])).code, 0);
+  await waitFor("its address", () => {
+    const [link] = followed.links.of(app.id).links;
+    return Buffer.from(link?.bridgeMac ?? []).toString("hex") === mac.replaceAll(":", "") ? true : undefined;
+  });
+  assert.notDeepEqual(bridgeMac, followed.links.of(app.id).links[0]?.bridgeMac);
+  await app.remove();
+});
+
 test("a container that has NET_ADMIN changes nothing but the name of its own end", async () => {
   const liar = await runContainer(engine, { name: "liar", networks: ["front"], args: ["--cap-add=NET_ADMIN"] });
   await followed.put(liar);

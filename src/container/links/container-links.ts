@@ -210,8 +210,11 @@ export class ContainerLinks {
       this.#host.set(index, change.link);
     }
     const bound = this.#byIndex.get(index);
+    const now = this.#host.get(index);
+    // A bridge to which nobody has given an address has that of one of its ports.
+    if (before !== undefined && now !== undefined && !isSameMac(before, now)) this.#lookUpOn(now.name);
     if (bound !== undefined) this.#lookUpSoon(bound.containerId);
-    else if ((before ?? this.#host.get(index))?.master !== undefined || this.#host.get(index)?.master !== undefined)
+    else if (before?.master !== undefined || now?.master !== undefined)
       for (const listener of this.#strangerListeners) guard.run("netlink", 0, listener);
     const at = change.kind === "link" ? change.link.peer?.namespace : undefined;
     if (at === undefined) return;
@@ -258,6 +261,12 @@ export class ContainerLinks {
     for (const index of before.keys()) {
       if (!listed.has(index) && !reported.has(index)) this.#onLink({ kind: "gone", index });
     }
+  }
+
+  /** The containers on a bridge. */
+  #lookUpOn(bridge: string): void {
+    for (const [id, { now }] of this.#containers)
+      if (now.links.some((link) => link.bridge === bridge)) this.#lookUpSoon(id);
   }
 
   #lookUpSoon(containerId: string): void {
@@ -357,9 +366,14 @@ function withoutLinks(reason: NoLink): LinksOfContainer {
   return { links: [], missing: [reason] };
 }
 
+function isSameMac({ mac: a }: HostLink, { mac: b }: HostLink): boolean {
+  return a === undefined || b === undefined ? a === b : Buffer.compare(a, b) === 0;
+}
+
 function isSame(a: HostLink, b: HostLink): boolean {
   return (
     a.name === b.name &&
+    isSameMac(a, b) &&
     a.master === b.master &&
     a.peer?.index === b.peer?.index &&
     a.peer?.namespace === b.peer?.namespace
