@@ -2,11 +2,14 @@
  * The listener on the host: containers ask it through their bridge, each gets its own view, and nobody another one's.
  */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
+import { LIMITS } from "../../src/base/limits.ts";
 import { LISTENER_ADDRESSES } from "../../src/base/model/listener-addresses.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
@@ -16,7 +19,8 @@ import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 
 const { ipv4: LISTENER, ipv6: LISTENER6 } = LISTENER_ADDRESSES;
 const ON = { listener: "true" };
@@ -143,6 +147,31 @@ for (const suite of SUITES) {
       await command(instance, "reload");
       await waitFor("the link to go", async () => (/ dns11: /.test(await links()) ? undefined : true));
       assert.equal((await instance.status()).listener, null);
+    });
+
+    test("turned off while it has failed, it is off for good", async () => {
+      const [program = "", ...words] = inNetns(engine.netnsPath, "nft", ["-i"]);
+      const holder = spawn(program, words, { stdio: ["pipe", "ignore", "ignore"] });
+      try {
+        holder.stdin.write("add table ip dns11-listener { flags owner; }\n");
+        await waitFor("its table", async () =>
+          /dns11-listener/.test((await engine.enter("nft", ["list", "tables"])).stdout) ? true : undefined,
+        );
+        const config = join(folder, "dns11.yaml");
+        writeFileSync(config, "version: 1\nlistener: true\n", { mode: 0o600 });
+        await using instance = await startDns11(engine, { args: ["--config", config] });
+        await waitFor("the failure", async () =>
+          (await instance.status()).listener?.state === "failed" ? true : undefined,
+        );
+        writeFileSync(config, "version: 1\nlistener: false\n", { mode: 0o600 });
+        await command(instance, "reload");
+        await pause(LIMITS.listenerRetryMs + 500);
+        const { listener, isReady } = await instance.status();
+        assert.deepEqual([listener, isReady], [null, true]);
+      } finally {
+        holder.kill();
+        await once(holder, "exit");
+      }
     });
 
     test("a replacement loses no query; after a kill queries are refused at once, until the next start", async () => {

@@ -124,6 +124,7 @@ export class Listener {
     if (isWanted === this.#isWanted) return;
     this.#isWanted = isWanted;
     if (isWanted) return this.#begin();
+    clearTimeout(this.#retryTimer);
     this.#next(async () => {
       await this.#close();
       this.#removeLink();
@@ -289,7 +290,8 @@ export class Listener {
     const reason = reasonWithRemedy(error);
     const isNew = this.#state.kind !== "failed" || this.#state.reason !== reason;
     await this.#closeAnyway();
-    this.#become({ kind: "failed", code: codeOf(error) ?? "LISTENER_FAILED", reason });
+    const code = codeOf(error) ?? "LISTENER_FAILED";
+    this.#become(this.#isWanted ? { kind: "failed", code, reason } : { kind: "off" });
     if (isNew) this.#parts.onEvent({ reason }, "the listener on the host does not answer", "warn");
     if (!this.#isWanted) return;
     this.#retryTimer = setTimeout(() => guard.run("timer", 0, () => this.#begin()), LIMITS.listenerRetryMs).unref();
