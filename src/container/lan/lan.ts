@@ -230,13 +230,10 @@ export class Lan {
     this.#serving = kept;
     try {
       for (const [name, serving] of before) if (!kept.has(name)) this.#closeOne(name, serving);
-      for (const entry of added) {
-        const pairs = bound.get(entry.name) ?? [];
-        // Its endpoint owns them, also if it cannot listen on them.
-        bound.delete(entry.name);
-        this.#serving.set(entry.name, this.#serve(entry, pairs, linksOf(found.get(entry.name))));
-      }
+      for (const entry of added)
+        this.#serving.set(entry.name, this.#serve(entry, bound, linksOf(found.get(entry.name))));
     } catch (error) {
+      // The others are in the endpoints that own them.
       for (const pairs of bound.values()) closeSockets(pairs);
       throw error;
     }
@@ -307,10 +304,13 @@ export class Lan {
     }
   }
 
-  #serve(entry: ListenEntry, pairs: readonly NamespaceSockets[], links: Serving["links"]): Serving {
+  /** Takes its sockets out of `bound`. */
+  #serve(entry: ListenEntry, bound: Map<string, readonly NamespaceSockets[]>, links: Serving["links"]): Serving {
     const { openEndpoint, viewOf, dial, onEvent } = this.#parts;
-    const id = listenId(entry.name);
-    const endpoint = openEndpoint(pairs, { id, allow: entry.allow, view: viewOf(entry), dial });
+    const parts = { id: listenId(entry.name), allow: entry.allow, view: viewOf(entry), dial };
+    const pairs = bound.get(entry.name) ?? [];
+    bound.delete(entry.name);
+    const endpoint = openEndpoint(pairs, parts);
     const addresses = pairs.map(({ listening }) => listening.address);
     for (const address of addresses) this.#states.delete(`${entry.name} ${address}`);
     onEvent({ listen: entry.name, addresses }, "answers at addresses of this host");
