@@ -67,7 +67,7 @@ const ROOMS: readonly Room[] = [
   // What was recorded, as a policy, and as a policy would judge it.
   {
     room: "src/policy/traffic",
-    mayImport: ["src/api", "src/policy/judge", "src/policy/model", ...BASE],
+    mayImport: ["src/api", "src/policy/enforce", "src/policy/judge", "src/policy/model", ...BASE],
     modules: [],
   },
   { room: "src/config", mayImport: ["src/policy/model", ...BASE], modules: [] },
@@ -577,6 +577,7 @@ const ROOMS: readonly Room[] = [
       "src/control/containers",
       "src/control/situation",
       "src/policy/book",
+      "src/policy/enforce",
       "src/policy/judge",
       "src/policy/model",
       "src/query/client",

@@ -130,6 +130,26 @@ for (const capability of ["SYS_ADMIN", "NET_ADMIN", "CAP_DAC_READ_SEARCH"]) {
   });
 }
 
+test("a container cannot be held while one that shares its namespace may do what root may do", async () => {
+  const own = await runContainer(engine, { name: "own", networks: ["agents"] });
+  await waitFor("an answer", async () => ((await dig(own, "a1.ok.test")).status === "NOERROR" ? true : undefined));
+  const tool = await runContainer(engine, {
+    name: "tool",
+    args: [`--network=container:${own.id}`, "--cap-add=NET_ADMIN"],
+  });
+  const refusal = await waitFor("the refusal", async () => {
+    const { raw } = await dig(own, "a1.ok.test");
+    return /not enforceable/.test(raw) ? raw : undefined;
+  });
+  assert.match(refusal, /not enforceable: tool, which shares its network namespace, may do what root/);
+  assert.equal(await connectTo(own, "192.0.2.9", 443), "refused");
+  await tool.remove();
+  await waitFor("an answer again", async () =>
+    (await dig(own, "a1.ok.test")).status === "NOERROR" ? true : undefined,
+  );
+  await own.remove();
+});
+
 test("the list says what is held, when it is closed, and what was refused", async () => {
   assert.equal(await connectTo(agent, "192.0.2.94", 5432), "refused");
   const { stdout } = await command("policy", "--json");
@@ -152,6 +172,8 @@ test("the list says what is held, when it is closed, and what was refused", asyn
     [await checked("a1.ok.test:443"), await checked("a1.ok.test:22"), await checked("a2.ok.test:22")],
     [0, 1, 0],
   );
+  assert.deepEqual([await checked("a1.ok.test:443/udp"), await checked("a2.ok.test:443/udp")], [1, 0]);
+  assert.deepEqual([await checked("198.51.100.7:443"), await checked("198.51.100.7:80")], [0, 1]);
 });
 
 test("a container that is gone leaves nothing in the kernel", async () => {

@@ -39,8 +39,21 @@ export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: 
   return owner;
 }
 
+/** One may have been started with one that was started with another one, and so on. */
+const SHARING_MAX = 16;
+
 /** The other container whose namespace this one uses; undefined if there is none, or if that one does not run. */
-export function sharedOwner(
+export function sharedOwner(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact | undefined {
+  let owner: ContainerFact | undefined;
+  for (let hops = 0; hops < SHARING_MAX; hops++) {
+    const next = startedWith(facts, owner ?? fact);
+    if (next === undefined) return owner;
+    owner = next;
+  }
+  return owner;
+}
+
+function startedWith(
   facts: ReadonlyMap<string, ContainerFact>,
   { networkMode }: ContainerFact,
 ): ContainerFact | undefined {

@@ -16,6 +16,9 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { JudgedQuestion, NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
 import { blockText } from "../../base/model/address-block.ts";
+import { fixedVerdict } from "../../policy/enforce/fixed-verdict.ts";
+import { hasPort } from "../../policy/judge/ports.ts";
+import type { Policy } from "../../policy/model/policy.ts";
 import type { PolicyRule } from "../../policy/model/policy-rule.ts";
 import { readRule } from "../../policy/model/policy-rule.ts";
 import { AskedAnswers } from "../../query/client/asked-answers.ts";
@@ -41,12 +44,14 @@ export function checkPolicy(ports: Ports, request: PolicyCheckRequest): PolicyCh
   if (rule.block !== undefined) {
     const { bytes } = rule.block;
     const refusal = judge.unlistedAddress(bytes);
+    const closed = refusal === undefined ? closedPortAt(judge, bytes, rule) : undefined;
+    if (closed !== undefined) return { ...asked, verdict: "refused", because: closed, notes, fix: null };
     return { ...asked, ...verdictOf(refusal, `an address that ${judge.policies[0]?.name} allows`), notes, fix: null };
   }
   const labels = presentedLabels(name) ?? new Uint8Array(0);
   const question: JudgedQuestion = { ...new StoredName(labels), type, class: CLASS.IN };
   const { refusal, because } = judgedName(ports, owner, judge, question);
-  const closed = refusal === undefined ? closedPort(judge, question, rule.port) : undefined;
+  const closed = refusal === undefined ? closedPort(judge, question, rule) : undefined;
   if (closed !== undefined) return { ...asked, verdict: "refused", because: closed, notes, fix: null };
   const fix =
     refusal === undefined ? null : commandOf("dns11", "policy", "allow", name, "--in", fact.name, "--for", ALLOW_FOR);
@@ -90,13 +95,36 @@ function verdictOf(refusal: Refusal | undefined, because: string): Pick<PolicyCh
 }
 
 /** A name may be allowed, and a connection to its addresses with this port not. */
-function closedPort(judge: NamespacePolicy, name: QuestionName, port: number | undefined): string | undefined {
-  const policy = judge.policies.find(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
+function closedPort(judge: NamespacePolicy, name: QuestionName, { port, protocol }: PortAsked): string | undefined {
+  const [policy] = enforcedAmong(judge.policies);
   if (port === undefined || policy === undefined || judge.grantedMs([name]) !== undefined) return undefined;
   const ports = judge.portsOf([name]);
-  if (ports === "all" || ports.some((each) => each.port === port)) return undefined;
+  if (ports === "all" || hasPort(ports, port, protocol ?? "tcp")) return undefined;
   const open = ports.map((each) => `${each.port}/${each.protocol}`).join(", ");
-  return `policy ${policy.name} allows the name, but not port ${port}: it opens ${open || "none"} (${policy.where})`;
+  return `policy ${policy.name} allows the name, but not ${portText({ port, protocol })}: it opens ${open || "none"} (${policy.where})`;
+}
+
+/** The same of an address. */
+function closedPortAt(judge: NamespacePolicy, address: Uint8Array, { port, protocol }: PortAsked): string | undefined {
+  const enforced = enforcedAmong(judge.policies);
+  const [first] = enforced;
+  if (port === undefined || first === undefined) return undefined;
+  const verdictOn = (policies: readonly Policy[]): ReturnType<typeof fixedVerdict> =>
+    fixedVerdict(policies, { address, port, protocol: protocol ?? "tcp" });
+  if (verdictOn(enforced) === "allowed") return undefined;
+  const policy = enforced.find((each) => verdictOn([each]) !== "allowed") ?? first;
+  return `policy ${policy.name} allows the address, but not ${portText({ port, protocol })} (${policy.where})`;
+}
+
+type PortAsked = Pick<PolicyRule, "port" | "protocol">;
+
+/** Those that the kernel holds connections to. */
+function enforcedAmong(policies: readonly Policy[]): readonly Policy[] {
+  return policies.filter(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
+}
+
+function portText({ port, protocol }: PortAsked): string {
+  return protocol === undefined ? `port ${port}` : `port ${port}/${protocol}`;
 }
 
 function notesOf(judge: NamespacePolicy, hasAddress: boolean): string[] {

@@ -24,6 +24,10 @@ export function portsOf(allowed: readonly PolicyRule[], denied: readonly PolicyR
   return [...found.values()];
 }
 
+export function hasPort(ports: Ports, port: number | undefined, protocol: string): boolean {
+  return ports === ALL_PORTS || ports.some((each) => each.port === port && each.protocol === protocol);
+}
+
 /** What each of several policies allows. */
 export function commonPorts(each: readonly Ports[]): Ports {
   return each.reduce<Ports>((common, ports) => {

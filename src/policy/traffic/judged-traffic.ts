@@ -7,14 +7,14 @@ import { parseType } from "../../base/dns/record-type.ts";
 import { presentedLabels } from "../../base/dns/name.ts";
 import { plain } from "../../base/model/address.ts";
 import { FOREIGN_SOURCES, type LocalSource, localSourceOf } from "../../base/model/local-source.ts";
-import { PatternIndex } from "../../base/model/pattern-index.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type JudgedQuestion, NamespacePolicy } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
 import { isInBlock } from "../../base/model/address-block.ts";
 import type { Policy } from "../model/policy.ts";
-import type { PolicyRule } from "../model/policy-rule.ts";
+import { fixedVerdict } from "../enforce/fixed-verdict.ts";
+import { commonPorts, hasPort } from "../judge/ports.ts";
 import type { AskedName, ContainerTraffic } from "./traffic.ts";
 
 interface WouldRefuse {
@@ -33,19 +33,17 @@ export interface JudgedContainer {
 export function judgedTraffic(traffic: ContainerTraffic, policies: readonly Policy[]): JudgedContainer {
   const { container, asked, connections } = traffic;
   if (policies.length === 0) return { refusals: [], passing: 0 };
-  const judge = new NamespacePolicy(
-    container,
-    policies.map((policy) => new CompiledPolicy(policy)),
-    { onRefusal: () => undefined, now: () => 0 },
-  );
+  const compiled = policies.map((policy) => new CompiledPolicy(policy));
+  const judge = new NamespacePolicy(container, compiled, { onRefusal: () => undefined, now: () => 0 });
   const refusals = [...asked.values()].flatMap((each) => nameRefusals(container, judge, each));
+  const enforcing = compiled.filter(({ policy }) => policy.addresses === "enforce");
+  const deciding = decidingAmong(enforcing.length > 0 ? enforcing : compiled);
   let passing = 0;
   for (const connection of connections) {
-    const because = connectionRefusal(connection, policies);
+    const because = connectionRefusal(connection, deciding);
     if (because === undefined) continue;
-    const { address, port, protocol } = connection;
-    if (policies.some(({ addresses }) => addresses === "enforce"))
-      refusals.push({ container, what: `${address} ${port === null ? protocol : `${port}/${protocol}`}`, because });
+    if (enforcing.length > 0)
+      refusals.push({ container, what: `${connection.address} ${portText(connection)}`, because });
     else passing++;
   }
   return { refusals, passing };
@@ -92,35 +90,57 @@ function questionOf(name: string, type: string): JudgedQuestion | undefined {
   return labels && { ...new StoredName(labels), type: parseType(type), class: CLASS.IN };
 }
 
-/** Why a connection is none that the policies allow; undefined if they do. */
-function connectionRefusal(connection: EgressConnection, policies: readonly Policy[]): string | undefined {
-  const { address, owner } = connection;
-  const bytes = plain(address);
-  for (const policy of policies) {
-    if (owner?.kind === "container" && policy.peers === "allow") continue;
-    if (owner?.kind === "host" && policy.host === "allow") continue;
-    const denied = policy.deny.find((rule) => isAbout(rule, connection, bytes));
-    if (denied !== undefined) return `policy ${policy.name}: deny ${denied.text} (${policy.file}:${denied.line})`;
-    if (policy.allow.some((rule) => isAbout(rule, connection, bytes))) continue;
-    return `policy ${policy.name}: no rule allows it (${policy.where})`;
-  }
-  return undefined;
+/** Why a connection is none that the kernel would let pass under these policies together; undefined if it is one. */
+function connectionRefusal(connection: EgressConnection, deciding: readonly CompiledPolicy[]): string | undefined {
+  const { owner, protocol } = connection;
+  const policies = deciding.map(({ policy }) => policy);
+  if (owner?.kind === "container" && policies.every(({ peers }) => peers === "allow")) return undefined;
+  if (owner?.kind === "host" && policies.every(({ host }) => host === "allow")) return undefined;
+  const port = connection.port ?? undefined;
+  const address = plain(connection.address);
+  const verdict = address && fixedVerdict(policies, { address, port, protocol });
+  if (verdict === "allowed") return undefined;
+  if (verdict === "denied") return deniedText(policies, connection, address);
+  const names = connection.names.map((name) => presentedLabels(name)).filter((labels) => labels !== undefined);
+  const stored = names.map((labels) => new StoredName(labels));
+  const denied = stored.flatMap((name) => deciding.flatMap((each) => each.denied(name) ?? []));
+  const allowed = stored.filter((name) => deciding.every((each) => each.denied(name) === undefined));
+  const isOpen = (name: StoredName): boolean =>
+    hasPort(commonPorts(deciding.map((each) => each.portsOf([name]))), port, protocol);
+  if (allowed.some(isOpen)) return undefined;
+  const closing = deciding.find((each) => !allowed.some((name) => hasPort(each.portsOf([name]), port, protocol)));
+  const { name, where } = (closing ?? deciding[0])?.policy ?? {};
+  const isNamed = closing !== undefined && allowed.some((each) => closing.rulesFor(each).length > 0);
+  if (isNamed) return `policy ${name} allows the name, but not ${portText(connection)} (${where})`;
+  return denied[0]?.text ?? `policy ${name}: no rule allows it (${where})`;
 }
 
-/** By the address, or by a name that was answered with it. */
-function isAbout(
-  { port, protocol, block, pattern }: PolicyRule,
-  connection: EgressConnection,
+function deniedText(
+  policies: readonly Policy[],
+  { port, protocol }: EgressConnection,
   address: Uint8Array | undefined,
-): boolean {
-  if (port !== undefined && port !== connection.port) return false;
-  if (protocol !== undefined && protocol !== connection.protocol) return false;
-  if (block !== undefined) return address !== undefined && isInBlock(address, block);
-  if (pattern === undefined) return false;
-  const index = new PatternIndex<true>();
-  index.add(pattern, true);
-  return connection.names.some((name) => {
-    const labels = presentedLabels(name);
-    return labels !== undefined && index.find(new StoredName(labels)).length > 0;
-  });
+): string {
+  const [text = "an address that is denied"] = policies.flatMap(({ name, file, deny }) =>
+    deny
+      .filter(
+        (rule) =>
+          rule.block !== undefined &&
+          address !== undefined &&
+          isInBlock(address, rule.block) &&
+          (rule.port === undefined || rule.port === port) &&
+          (rule.protocol === undefined || rule.protocol === protocol),
+      )
+      .map((rule) => `policy ${name}: deny ${rule.text} (${file}:${rule.line})`),
+  );
+  return text;
+}
+
+function portText({ port, protocol }: EgressConnection): string {
+  return port === null ? protocol : `${port}/${protocol}`;
+}
+
+/** Those whose decision counts for connections: a policy that is not enforced refuses nothing beside one that is. */
+function decidingAmong(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {
+  const enforced = policies.filter(({ policy }) => policy.mode === "enforce");
+  return enforced.length > 0 ? enforced : policies;
 }

@@ -13,6 +13,7 @@ import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
+import { sharedOwner } from "../../control/containers/find-container.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import { userNamespaceOf } from "../../kernel/user-namespace.ts";
 import { networkFact } from "../../container/watch/translate.ts";
@@ -62,6 +63,7 @@ export class PolicedContainers {
   #isClosed = false;
   /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
   #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
+  #mightySharers: ReadonlyMap<string, ContainerFact> = new Map();
   #isClosing = false;
   #hasToClose = false;
   #onLost: () => void = () => undefined;
@@ -204,6 +206,7 @@ export class PolicedContainers {
     const { links, facts } = this.#parts;
     this.#assignments.clear();
     for (const [id, assignment] of assignments) this.#assignments.set(id, assignment);
+    this.#mightySharers = this.#findMightySharers();
     if (!links.isStarted) void links.start(facts().values());
     this.enforcement.updateAll(assignments.keys());
     this.#closeNetworks();
@@ -261,9 +264,10 @@ export class PolicedContainers {
     const { links, missing } = this.#parts.links.of(id);
     const usable = links.map(enforcedLink);
     const isLinked = fact.endpoints.every(({ networkId }) => links.some((link) => link.networkId === networkId));
+    const mighty = this.#isMighty(fact) ? fact : this.#mightySharers.get(id);
     const hindrance =
-      fact.isPrivileged === true && !isInUserNamespace(fact, this.#parts.host())
-        ? "it may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN or NET_ADMIN)"
+      mighty !== undefined
+        ? `${mighty === fact ? "it" : `${mighty.name}, which shares its network namespace,`} may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN or NET_ADMIN)`
         : (missing.find(({ reason }) => reason !== "no-network" && reason !== "not-found")?.text ??
           (usable.includes(undefined) ? "Docker does not say which addresses one of its links has" : undefined));
     return {
@@ -274,6 +278,22 @@ export class PolicedContainers {
       isComplete: isLinked || fact.networkMode === "none",
       hindrance,
     };
+  }
+
+  /** Whether it may do what root may do on the host. */
+  #isMighty(fact: ContainerFact): boolean {
+    return fact.isPrivileged === true && !isInUserNamespace(fact, this.#parts.host());
+  }
+
+  /** Containers that may, by the id of the one whose network namespace they share. */
+  #findMightySharers(): Map<string, ContainerFact> {
+    const facts = this.#parts.facts();
+    const found = new Map<string, ContainerFact>();
+    for (const fact of facts.values()) {
+      const owner = fact.isPrivileged === true ? sharedOwner(facts, fact) : undefined;
+      if (owner !== undefined && this.#isMighty(fact)) found.set(owner.id, fact);
+    }
+    return found;
   }
 
   #heldOf(id: string): Held | undefined {

@@ -206,3 +206,44 @@ test("what another policy would refuse is said with its rule and line; addresses
   assert.deepEqual(whats(aPolicy({ rules, peers: "deny", private: "allow" })), ["db A"]);
   assert.deepEqual(judgedTraffic(app, []), { refusals: [], passing: 0 });
 });
+
+test("connections are judged by the rules that the kernel gets, with their ports and protocols", () => {
+  const refused = (policies: readonly Policy[], ...connections: EgressConnection[]): string[] => {
+    const [app = assert.fail()] = trafficOf([], ...connections).containers.values();
+    return judgedTraffic(app, policies).refusals.map(({ what, because }) => `${what}: ${because}`);
+  };
+  const enforce = { addresses: "enforce", private: "allow" } as const;
+  const api = (parts: Partial<EgressConnection>) => aConnection({ names: ["api.test"], ...parts });
+  const none = "policy shop: no rule allows it (p.yaml:3:3)";
+  const closed = (port: string): string => `policy shop allows the name, but not ${port} (p.yaml:3:3)`;
+  const tcp = [aPolicy({ rules: ["api.test:443"], ...enforce })];
+  assert.deepEqual(refused(tcp, api({}), api({ protocol: "udp" })), [`192.0.2.7 443/udp: ${closed("443/udp")}`]);
+  const deny = [{ ...readRule("api.test:22"), line: 9 }];
+  assert.deepEqual(
+    refused([aPolicy({ rules: ["api.test"], deny, ...enforce })], api({})),
+    [`192.0.2.7 443/tcp: ${closed("443/tcp")}`],
+    "a denied port closes those that are not named",
+  );
+  const block = aPolicy({ rules: ["192.0.2.0/24:443"], deny: [{ ...readRule("192.0.2.7:22"), line: 9 }], ...enforce });
+  assert.deepEqual(refused([block], aConnection(), aConnection({ protocol: "udp" }), aConnection({ port: 22 })), [
+    `192.0.2.7 443/udp: ${none}`,
+    "192.0.2.7 22/tcp: policy shop: deny 192.0.2.7:22 (p.yaml:9)",
+  ]);
+  const icmp = api({ protocol: "icmp", port: null });
+  assert.deepEqual(refused([aPolicy({ rules: ["api.test"], ...enforce })], icmp), []);
+  assert.deepEqual(refused(tcp, icmp), [`192.0.2.7 icmp: ${closed("icmp")}`]);
+  // One by the address and one by the name do not make an open address together.
+  const other = aPolicy({ name: "other", rules: ["192.0.2.7:443"], ...enforce });
+  assert.equal(refused([...tcp, other], api({})).length, 1);
+  const wide = aPolicy({ name: "wide", rules: ["192.0.2.0/24:443"], ...enforce });
+  const narrow = aPolicy({ name: "narrow", rules: ["192.0.2.7"], ...enforce });
+  assert.equal(refused([wide, narrow], aConnection()).length, 1, "no rule of one is within one of the other");
+  const host = aConnection({ owner: { kind: "host", name: "n1" } });
+  const open = aPolicy({ name: "open", rules: [], host: "allow", ...enforce });
+  assert.deepEqual([refused([open], host).length, refused([open, narrow], host).length], [0, 1]);
+  // A policy that only records refuses nothing beside one that is enforced.
+  const audit = aPolicy({ name: "audit", rules: [], mode: "audit", ...enforce });
+  assert.deepEqual(refused([...tcp, audit], api({})), []);
+  const names = aPolicy({ name: "names", rules: ["b.test"], addresses: "names" });
+  assert.deepEqual(refused([...tcp, names], api({})), []);
+});
