@@ -104,6 +104,12 @@ export class ConnectionHistory {
     for (const entry of this.#entries.values()) entry.counted = 0;
   }
 
+  /** The same, and nothing was recorded until now. */
+  beginAnew(nowMs: number): void {
+    this.countAnew();
+    this.#readMs = nowMs;
+  }
+
   /** There is no room for all. */
   dropOldest(): void {
     for (const [key, { firstMs }] of this.#entries) {

@@ -24,7 +24,8 @@ export interface RecordedContainer {
 
 interface EgressParts {
   readonly links: ContainerLinks;
-  /** The Docker daemon's host. */
+  /** The network of the Docker daemon's host. */
+  readonly networkId: () => string;
   readonly openNetns: () => { readonly netns: NetNamespace; readonly close: () => void };
   readonly containers: () => Iterable<ContainerFact>;
   /** The names that a container was answered an address with, until then. */
@@ -43,6 +44,7 @@ interface Followed {
 /** What one recording consists of, from turning it on to turning it off. */
 interface Running {
   readonly recorder: Recorder;
+  readonly networkId: string;
   readonly closeNetns: () => void;
   readonly endListening: () => void;
   readonly timer: NodeJS.Timeout;
@@ -94,7 +96,8 @@ export class Egress {
   /** The Docker daemon may be another process, on another network. */
   async hostChanged(): Promise<void> {
     await this.#inTurn(async () => {
-      if (this.#running === undefined) return;
+      if (this.#running === undefined || this.#running.networkId === this.#parts.networkId()) return;
+      await this.refresh().catch((error: unknown) => guard.report(error, "netlink"));
       await this.#end();
       await this.#switch();
     });
@@ -155,32 +158,32 @@ export class Egress {
   async #inTurn(change: () => Promise<void>): Promise<void> {
     const before = this.#switching;
     this.#switching = (async () => {
-      await before;
+      // Whoever made it handles its failure.
+      await before.catch(() => undefined);
       await change();
     })();
     await this.#switching;
   }
 
   async #switch(): Promise<void> {
-    if (this.#isWanted === (this.#running !== undefined)) return;
-    if (this.#isWanted) await this.#begin();
-    else {
+    if (!this.#isWanted) {
       await this.#end();
       this.#followed.clear();
-    }
+    } else if (this.#running === undefined) await this.#begin();
   }
 
   async #begin(): Promise<void> {
     const { links, containers, openNetns } = this.#parts;
-    const { netns, close: closeNetns } = openNetns();
-    let recorder;
+    const networkId = this.#parts.networkId();
+    let recorder, host;
     try {
-      recorder = await Recorder.open(netns);
+      host = openNetns();
+      recorder = await Recorder.open(host.netns);
       await links.start(containers());
     } catch (error) {
       this.#problem = `the kernel cannot record connections: ${reasonOf(error)}`;
       recorder?.close();
-      closeNetns();
+      host?.close();
       return;
     }
     this.#problem = undefined;
@@ -189,7 +192,7 @@ export class Egress {
       void this.refresh().catch((error: unknown) => guard.report(error, "netlink"));
     }, LIMITS.egressReadEveryMs);
     timer.unref();
-    this.#running = { recorder, closeNetns, endListening, timer };
+    this.#running = { recorder, networkId, closeNetns: host.close, endListening, timer };
     for (const { id } of containers()) this.#follow(id);
     await recorder.settled();
   }
@@ -208,10 +211,14 @@ export class Egress {
     if (links.length === 0 && known === undefined) return;
     if (known === undefined) {
       const name = [...this.#parts.containers()].find(({ id }) => id === containerId)?.name ?? containerId.slice(0, 12);
-      this.#followed.set(containerId, { name, isEnded: false, history: new ConnectionHistory(Date.now()) });
+      const history = new ConnectionHistory(Date.now());
+      this.#followed.set(containerId, { name, isEnded: false, history });
     }
     // One whose links are gone ends, or changes its network.
-    if (known?.isEnded !== true) running.recorder.record(containerId, links);
+    if (known?.isEnded === true) return;
+    // It has come back, or the host is another one: the kernel begins to count.
+    if (!running.recorder.has(containerId)) known?.history.beginAnew(Date.now());
+    running.recorder.record(containerId, links);
   }
 
   /** Callers at the same time share a reading that begins after they have called. */

@@ -80,6 +80,11 @@ export class Recorder {
     return this.#failures.get(containerId);
   }
 
+  /** Whether the kernel has counted for it since `record`. */
+  has(containerId: string): boolean {
+    return this.#recorded.has(containerId);
+  }
+
   /** Records the container on these links from soon on. Without links, what was recorded stays. */
   record(containerId: string, links: readonly RecordedLink[]): void {
     this.#wanted.set(containerId, links);

@@ -34,6 +34,7 @@ export function openEgress(
   return new Egress({
     links,
     containers,
+    networkId: () => host().networkId,
     openNetns: () => {
       const fd = openHostNetwork(host());
       return { netns: runner.namespaceOf(fd, memory), close: () => closeQuietly(fd) };

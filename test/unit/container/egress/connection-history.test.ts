@@ -75,3 +75,13 @@ test("a full reading says that some may be missing since the one before", () => 
   history.add([recorded(1)], true, START + 1_000, NONE);
   assert.equal(history.missingSinceMs, START + 500);
 });
+
+test("what the kernel records anew counts in full, also as many as before, and none of it is from before", () => {
+  const history = new ConnectionHistory(START);
+  history.add([recorded(1, 100)], false, START + 1_000, NONE);
+  history.beginAnew(START + 60_000);
+  history.add([recorded(1, 100), recorded(2, 100, 80)], false, START + 61_000, NONE);
+  const found = new Map(history.list().map(({ port, count, firstMs }) => [port, [count, firstMs - START]]));
+  assert.deepEqual(found.get(443), [2, 900]);
+  assert.deepEqual(found.get(80), [2, 60_000]);
+});
