@@ -204,9 +204,11 @@ export class SequentialForwarder {
     pending.isDone = true;
     const { alias } = deferred;
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
-    if (client.policy === undefined) return this.#give(pending, { reply, result }, server);
+    const { policy, shares } = client;
+    if (policy === undefined) return this.#give(pending, { reply, result }, server);
     const deferredAnswer = { deferred, transport, reply, result };
-    passDeferred(this.#gate, client.policy, deferredAnswer, (passed) => this.#give(pending, passed, server));
+    const judge = { policy, share: shares.queryBytes };
+    passDeferred(this.#gate, judge, deferredAnswer, (passed) => this.#give(pending, passed, server));
   }
 
   #give(pending: SequentialQuery, { reply, result, refusal }: PassedAnswer, server?: Server): void {

@@ -126,8 +126,12 @@ export class Waiter {
     const { client, deferred, transport, gate } = this.#parts;
     const { alias } = deferred;
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
-    if (client.policy === undefined) return this.#give({ reply, result }, server);
-    passDeferred(gate, client.policy, { deferred, transport, reply, result }, (passed) => this.#give(passed, server));
+    const { policy, shares } = client;
+    if (policy === undefined) return this.#give({ reply, result }, server);
+    const share = shares.queryBytes;
+    passDeferred(gate, { policy, share }, { deferred, transport, reply, result }, (passed) =>
+      this.#give(passed, server),
+    );
   }
 
   #give({ reply, result, refusal }: PassedAnswer, server: Server | undefined): void {

@@ -5,6 +5,7 @@
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { CLASS, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
+import type { Share } from "../../base/lib/share.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import type { JudgedQuestion, NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
@@ -34,10 +35,13 @@ export interface PassedAnswer {
 const REST_BYTES = 512;
 const NO_RECORDS = { wantsAuthentic: false, isLocalName: false };
 
-/** Calls back once: at once, unless addresses have to be opened. The reply need not outlive this call. */
+/**
+ * Calls back once: at once, unless addresses have to be opened. The reply need not outlive this call; one that waits is charged to
+ * the container's share.
+ */
 export function passDeferred(
   gate: AnswerGate,
-  policy: NamespacePolicy,
+  { policy, share }: { readonly policy: NamespacePolicy; readonly share: Share },
   answer: DeferredAnswer,
   give: (passed: PassedAnswer) => void,
 ): void {
@@ -52,6 +56,7 @@ export function passDeferred(
     if (!isPeek) policy.note(changed, questionOf(deferred), deferred.type);
     return refuse(changed);
   }
+  const fail = (): void => give({ reply: failedAnswer(answer, RCODE.SERVFAIL), result: "failed" });
   const passage = gate.pass(policy, reply, false, isPeek);
   switch (passage.kind) {
     case "give":
@@ -59,12 +64,16 @@ export function passDeferred(
     case "refuse":
       return refuse(passage.refusal);
     case "fail":
-      return give({ reply: failedAnswer(answer, RCODE.SERVFAIL), result: "failed" });
+      return fail();
     case "wait": {
+      const bytes = reply.length;
+      if (!share.take(bytes)) return fail();
       const kept = { ...answer, reply: Uint8Array.from(reply) };
-      return passage.wait((isOpen) =>
-        give(isOpen ? kept : { reply: failedAnswer(answer, RCODE.SERVFAIL), result: "failed" }),
-      );
+      return passage.wait((isOpen) => {
+        share.give(bytes);
+        if (isOpen) give(kept);
+        else fail();
+      });
     }
   }
 }

@@ -7,6 +7,7 @@ import { decode, encode } from "dns-packet";
 
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { TYPE } from "../../../../src/base/dns/record-type.ts";
+import { Pool } from "../../../../src/base/lib/share.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { View } from "../../../../src/base/model/view.ts";
 import { readSettings } from "../../../../src/config/file/settings-file.ts";
@@ -115,14 +116,33 @@ for (const [isOpen, rcode] of [
     });
     let given: string | undefined;
     assert.ok(client.policy !== undefined);
-    passDeferred(opener.gate, client.policy, { deferred, transport: "udp", reply, result: "forwarded" }, (passed) => {
-      given = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
-    });
-    assert.equal(given, undefined);
+    const { policy } = client;
+    const share = client.shares.queryBytes;
+    passDeferred(
+      opener.gate,
+      { policy, share },
+      { deferred, transport: "udp", reply, result: "forwarded" },
+      (passed) => {
+        given = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
+      },
+    );
+    assert.deepEqual([given, share.taken], [undefined, reply.length]);
+    // Others of another container wait already.
+    const full = new Pool({ whole: 0, each: 0, always: 0 }).open();
+    let refused: string | undefined;
+    passDeferred(
+      new Opener().gate,
+      { policy, share: full },
+      { deferred, transport: "udp", reply, result: "forwarded" },
+      (passed) => {
+        refused = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
+      },
+    );
+    assert.equal(refused, "SERVFAIL");
     // The caller has used its memory for something else.
     reply.fill(0);
     opener.settle(isOpen);
-    assert.equal(given, rcode);
+    assert.deepEqual([given, share.taken], [rcode, 0]);
   });
 }
 
