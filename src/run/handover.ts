@@ -53,7 +53,16 @@ export class Handover {
       log.info("takeover requested, pausing");
       this.#state = "paused";
       this.#retry.close();
-      await containerSide.pause();
+      try {
+        await containerSide.pause();
+      } catch (error) {
+        // The other process waits in vain, and fails.
+        log.warn({ reason: reasonOf(error) }, "cannot pause for a takeover, serving on");
+        this.#state = "serving";
+        containerSide.resume();
+        this.#retry.note(this.#hasFailed);
+        return;
+      }
       resources.release();
       keeper.yield();
     });

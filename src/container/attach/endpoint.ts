@@ -18,7 +18,7 @@ export interface Endpoint {
   /** Client ports of TCP connections on which an answer is still due. */
   readonly tcpClientPorts: readonly number[];
   readonly counters: Readonly<Record<string, number>>;
-  /** Stops reading from the sockets and still answers what was read. Returns the new descriptors, in the same order. */
+  /** Stops reading from the sockets and still answers what was read. Returns the new descriptors, in the same order; or throws and reads on. */
   pause(): readonly Pick<NamespaceSockets, "udp" | "tcp">[];
   resume(): void;
   close(): void;

@@ -6,6 +6,7 @@
 import { setImmediate as nextRound } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
+import { allDone } from "../../base/lib/all-done.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { View } from "../../base/model/view.ts";
@@ -93,9 +94,9 @@ export async function openServing(
     if (rules.netlinkPort !== undefined) request.ownPorts.add(rules.netlinkPort);
     const orphans = held === undefined ? requireUnserved(netns) : [];
     reading = Promise.allSettled([orphans]);
-    // Other threads have begun to read after this. They go on while the sockets are created, unless the namespace itself is
-    // changed.
-    await (mode.undo === undefined ? undefined : orphans);
+    if (mode.undo !== undefined) await orphans;
+    // Lets that reach the calls that other threads make, which go on while the sockets are created.
+    else await Promise.resolve();
     const { spared, ...sockets } = await netns.untilClosed(() =>
       held === undefined ? openFresh(netns, request, created) : takeOver(netns, held, request, created),
     );
@@ -122,7 +123,7 @@ export async function openServing(
       created.bound = [];
       endpoint.add(opened.bound);
     };
-    // In the next round another thread sends the rules.
+    // The next round comes when the rules have been given to another thread, which takes longer to send them.
     await allDone([
       held === undefined ? opened.rules.install(plans(), orphaned) : opened.rules.replaceTables(plans()),
       nextRound().then(listen),
@@ -184,11 +185,6 @@ function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest
   } finally {
     for (const each of [...held.programs, held.gate]) if (each !== undefined) void closeInPool(each);
   }
-}
-
-/** Resolves when all have ended; throws the first failure. */
-async function allDone(works: readonly Promise<unknown>[]): Promise<void> {
-  for (const each of await Promise.allSettled(works)) if (each.status === "rejected") throw each.reason;
 }
 
 async function rollBack(

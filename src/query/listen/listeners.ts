@@ -1,7 +1,7 @@
 /**
  * Listeners: the sockets of one endpoint, a UDP and a TCP socket for each of its addresses.
  */
-import { closeQuietly } from "../../kernel/libc.ts";
+import { closeQuietly, duplicate } from "../../kernel/libc.ts";
 import { type Connecters, TcpListener } from "./tcp.ts";
 import { type PacketSource, type Senders, UdpListener, type UdpParts } from "./udp.ts";
 
@@ -56,11 +56,22 @@ export class Listeners {
 
   /**
    * Stops reading new packets and connections, which stay in the sockets; queries that have been read are still answered. Returns the
-   * sockets' new descriptors.
+   * sockets' new descriptors; without descriptors for all, throws and pauses none.
    */
   pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
-    const tcp = this.#tcp.map((listener) => listener.pause());
-    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
+    const kept: number[] = [];
+    try {
+      for (const { fd } of [...this.#udp, ...this.#tcp]) kept.push(duplicate(fd));
+    } catch (error) {
+      for (const fd of kept) closeQuietly(fd);
+      throw error;
+    }
+    const [udp, tcp] = [kept.slice(0, this.#udp.length), kept.slice(this.#udp.length)];
+    const pausedTcp = this.#tcp.map((listener, index) => listener.pause(tcp[index] as number));
+    return this.#udp.map((listener, index) => ({
+      udp: listener.pause(udp[index] as number),
+      tcp: pausedTcp[index] as number,
+    }));
   }
 
   resume(): void {

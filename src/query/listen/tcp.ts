@@ -4,7 +4,7 @@
 import { type Server, type Socket, createServer } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
-import { closeQuietly, duplicate } from "../../kernel/libc.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ClientConnections } from "./client-connections.ts";
 
@@ -30,13 +30,20 @@ export class TcpListener {
     this.#server = this.#open(fd);
   }
 
+  /** Of the socket, as long as it is open. */
+  get fd(): number {
+    return this.#fd;
+  }
+
   /**
-   * Leaves new connections in the socket for another process to accept; open connections continue. Returns its new
-   * descriptor.
+   * Leaves new connections in the socket for another process to accept; open connections continue. The socket goes on with
+   * `kept`, another descriptor for it. Returns the descriptor.
    */
-  pause(): number {
-    if (this.#isClosed || this.#server === undefined) return this.#fd;
-    const kept = duplicate(this.#fd);
+  pause(kept: number): number {
+    if (this.#isClosed || this.#server === undefined) {
+      closeQuietly(kept);
+      return this.#fd;
+    }
     this.#server.close();
     this.#server = undefined;
     this.#fd = kept;

@@ -9,7 +9,7 @@
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
-import { closeQuietly, duplicate, lostPackets, sendTo } from "../../kernel/libc.ts";
+import { closeQuietly, lostPackets, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import type { PacketBatch, PacketSender } from "../../kernel/packet-batch.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
@@ -86,12 +86,14 @@ export class UdpListener implements PacketSender<Client> {
 
   /**
    * Leaves new packets in the socket for another process to read; replies to earlier queries are still sent. Stopping
-   * the watch closes its descriptor, so the socket gets a new one, which is returned.
+   * the watch closes its descriptor, so the socket goes on with `kept`, another one for it. Returns the descriptor.
    */
-  pause(): number {
-    if (this.#isClosed || this.#watch === undefined) return this.#fd;
+  pause(kept: number): number {
+    if (this.#isClosed || this.#watch === undefined) {
+      closeQuietly(kept);
+      return this.#fd;
+    }
     while (this.#kept.length > 0) this.#readOn();
-    const kept = duplicate(this.#fd);
     this.#watch.close();
     this.#watch = undefined;
     this.#fd = kept;

@@ -2,6 +2,7 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
+import { allDone } from "../../base/lib/all-done.ts";
 import type { Gate } from "../../base/lib/gate.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
@@ -226,7 +227,7 @@ export class EngineSide implements ContainerSide {
 
   async pause(): Promise<void> {
     // These may wait for a lock of the host. Containers are served meanwhile.
-    await Promise.all([this.listener, this.lan.lan].map(async (each) => await each.pause()));
+    await allDone([this.listener, this.lan.lan].map(async (each) => await each.pause()));
     await this.reconciler.pause();
   }
 

@@ -26,6 +26,7 @@ class Paused implements Disposable {
   readonly resources: ExclusiveResources;
   address = "127.0.0.1:0";
   isLocked = false;
+  cannotPause = false;
 
   private constructor() {
     const note = (step: string) => () => void this.steps.push(step);
@@ -46,7 +47,10 @@ class Paused implements Disposable {
     this.handover = new Handover({
       log: createLog("silent"),
       containerSide: {
-        pause: async () => await Promise.resolve(),
+        pause: async () => {
+          await Promise.resolve();
+          if (this.cannotPause) throw new Fault("EMFILE", "there are no descriptors left");
+        },
         resume: note("resumed"),
       } as unknown as ContainerSide,
       resources: this.resources,
@@ -55,11 +59,17 @@ class Paused implements Disposable {
     });
   }
 
-  /** Serves, then pauses for a new process. */
-  static async start(): Promise<Paused> {
+  static async serving(): Promise<Paused> {
     const paused = new Paused();
     await paused.resources.acquire();
     paused.address = paused.listener.address ?? assert.fail();
+    paused.steps.length = 0;
+    return paused;
+  }
+
+  /** Serves, then pauses for a new process. */
+  static async start(): Promise<Paused> {
+    const paused = await Paused.serving();
     paused.handover.requested();
     await paused.until("yielded");
     paused.steps.length = 0;
@@ -83,6 +93,20 @@ class Paused implements Disposable {
     this.resources.release();
   }
 }
+
+test("a process that cannot pause serves on, and keeps the lock", async () => {
+  using process = await Paused.serving();
+  process.cannotPause = true;
+  process.handover.requested();
+  await process.until("resumed");
+  assert.equal(process.handover.isServing, true);
+  // The keeper says so when the new process has waited for too long.
+  process.handover.cancelled();
+  process.cannotPause = false;
+  process.handover.requested();
+  await process.until("yielded");
+  assert.deepEqual(process.steps, ["resumed", "unlocked", "yielded"]);
+});
 
 test("the metrics address was taken during the pause: it serves again with the lock, and opens the address when it is free", async () => {
   using paused = await Paused.start();

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { SOCK_RAW, AF_INET, sendTo, socket } from "../../../../src/kernel/libc.ts";
+import { AF_INET, SOCK_RAW, duplicate, sendTo, socket } from "../../../../src/kernel/libc.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
@@ -74,7 +74,7 @@ test("of queries that take long a few are answered each turn, and those of a lis
     const { flushes } = rig.parts.block;
     while (flushes.length === 0) await nextRound();
     assert.equal(flushes.length, 1);
-    if (isPaused) rig.listener.pause();
+    if (isPaused) rig.listener.pause(duplicate(rig.listener.fd));
     const received: number[] = [];
     for (const id of ids) received.push(readReply(await (id % 2 === 0 ? rig.client : other).receive()).id);
     assert.deepEqual(received, ids);
