@@ -255,6 +255,14 @@ const LOG_MEANINGS = [
     "The running process is of an incompatible version, so the new one starts after it has stopped; Docker's resolver answers in between.",
   ],
   [
+    /cannot pause/,
+    "This process goes on serving, and the new one gives up after ten seconds. Out of file descriptors, for example.",
+  ],
+  [
+    /cannot read the node's addresses/,
+    "With `run --in-node`: what was read last is served. dns11 tries again every two seconds.",
+  ],
+  [
     /another process serves|somebody else/,
     "Another instance holds the lock after a takeover failed; this process exits.",
   ],
