@@ -175,12 +175,12 @@ export class KeeperLink {
   }
 
   /** Resolves to whether the keeper is there and has been told everything. */
-  async isTold(): Promise<boolean> {
-    const untilMs = performance.now() + KEEPER_LIMITS.tellMs;
+  async isTold(waitMs: number = KEEPER_LIMITS.tellMs): Promise<boolean> {
+    const untilMs = performance.now() + waitMs;
     for (;;) {
       this.flush();
       if (this.#channel !== undefined && this.#isResponding && this.#pending.size === 0) return true;
-      if (performance.now() > untilMs) return false;
+      if (performance.now() > untilMs || this.#isEnded) return false;
       await sleep(KEEPER_LIMITS.batchMs);
       this.#receiveAll();
     }

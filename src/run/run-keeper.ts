@@ -99,7 +99,7 @@ export class RunKeeper {
   };
 
   /** Returns whether the keeper refuses all its queries from now on. The descriptors are ours. */
-  async #refuse(held: HeldNamespace, onEnd?: () => void): Promise<boolean> {
+  async #refuse(held: HeldNamespace, onEnd?: () => void, waitMs?: number): Promise<boolean> {
     const link = this.#link;
     if (link === undefined || process.pid === FIRST_PROCESS) {
       closeDescriptors(held);
@@ -108,7 +108,7 @@ export class RunKeeper {
     const refused = { ...held, alone: "refuse-now" } as const;
     const hold = link.hold({ ...refused, openGate: () => undefined });
     this.#refused.set(held.id, { held: refused, hold, onEnd });
-    const isTold = await link.isTold();
+    const isTold = await link.isTold(waitMs);
     // Meanwhile it may have been resumed, or handed back.
     if (isTold || this.#refused.get(held.id)?.hold !== hold) return true;
     this.#refused.delete(held.id);
@@ -195,7 +195,8 @@ export class RunKeeper {
     await this.#platform.kernelAnswers?.takePlaces();
     for (const namespace of this.#inherited.values()) {
       if (namespace.alone === "hand-back" || this.#link === undefined) void handBack(namespace, this.#platform);
-      else void this.#refuse(namespace);
+      // Nothing else can close it: until the keeper has it, nobody answers.
+      else void this.#refuse(namespace, undefined, Infinity);
     }
     this.#inherited.clear();
     this.#link?.confirmTakeover();

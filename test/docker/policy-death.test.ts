@@ -94,9 +94,16 @@ async function withNoLeak(act: () => Promise<void>): Promise<Record<string, numb
 }
 
 async function assertRefusing(): Promise<void> {
-  await waitFor("the keeper to refuse", async () =>
-    (await dig(agent, "+time=1", "+tries=1", "a.ok.test")).status === "SERVFAIL" ? true : undefined,
-  );
+  let raw = "";
+  try {
+    await waitFor("the keeper to refuse", async () => {
+      const reply = await dig(agent, "+time=1", "+tries=1", "a.ok.test");
+      ({ raw } = reply);
+      return reply.status === "SERVFAIL" ? true : undefined;
+    });
+  } catch (error) {
+    throw new Error(`${raw}\n${instance.log}`, { cause: error });
+  }
   const reply = await dig(agent, "+tcp", "a.ok.test");
   assert.deepEqual([reply.status, reply.answer.length], ["SERVFAIL", 0]);
   // Names of containers, too, and at once.
