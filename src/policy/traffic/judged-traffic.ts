@@ -11,9 +11,8 @@ import { StoredName } from "../../base/model/stored-name.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type JudgedQuestion, NamespacePolicy } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
-import { isInBlock } from "../../base/model/address-block.ts";
 import type { Policy } from "../model/policy.ts";
-import { fixedVerdict } from "../enforce/fixed-verdict.ts";
+import { type Destination, fixedVerdict, isAbout } from "../enforce/fixed-verdict.ts";
 import { commonPorts, hasPort } from "../judge/ports.ts";
 import type { AskedName, ContainerTraffic } from "./traffic.ts";
 
@@ -98,9 +97,12 @@ function connectionRefusal(connection: EgressConnection, deciding: readonly Comp
   if (owner?.kind === "host" && policies.every(({ host }) => host === "allow")) return undefined;
   const port = connection.port ?? undefined;
   const address = plain(connection.address);
-  const verdict = address && fixedVerdict(policies, { address, port, protocol });
-  if (verdict === "allowed") return undefined;
-  if (verdict === "denied") return deniedText(policies, connection, address);
+  if (address !== undefined) {
+    const destination = { address, port, protocol };
+    const verdict = fixedVerdict(policies, destination);
+    if (verdict === "allowed") return undefined;
+    if (verdict === "denied") return deniedText(policies, destination);
+  }
   const names = connection.names.map((name) => presentedLabels(name)).filter((labels) => labels !== undefined);
   const stored = names.map((labels) => new StoredName(labels));
   const denied = stored.flatMap((name) => deciding.flatMap((each) => each.denied(name) ?? []));
@@ -115,24 +117,12 @@ function connectionRefusal(connection: EgressConnection, deciding: readonly Comp
   return denied[0]?.text ?? `policy ${name}: no rule allows it (${where})`;
 }
 
-function deniedText(
-  policies: readonly Policy[],
-  { port, protocol }: EgressConnection,
-  address: Uint8Array | undefined,
-): string {
-  const [text = "an address that is denied"] = policies.flatMap(({ name, file, deny }) =>
-    deny
-      .filter(
-        (rule) =>
-          rule.block !== undefined &&
-          address !== undefined &&
-          isInBlock(address, rule.block) &&
-          (rule.port === undefined || rule.port === port) &&
-          (rule.protocol === undefined || rule.protocol === protocol),
-      )
-      .map((rule) => `policy ${name}: deny ${rule.text} (${file}:${rule.line})`),
-  );
-  return text;
+function deniedText(policies: readonly Policy[], destination: Destination): string {
+  for (const { name, file, deny } of policies) {
+    const rule = deny.find((each) => isAbout(each, destination));
+    if (rule !== undefined) return `policy ${name}: deny ${rule.text} (${file}:${rule.line})`;
+  }
+  return "a rule denies the address";
 }
 
 function portText({ port, protocol }: EgressConnection): string {
