@@ -63,7 +63,8 @@ export class PolicedContainers {
   #isClosed = false;
   /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
   #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
-  #mightySharers: ReadonlyMap<string, ContainerFact> = new Map();
+  /** Containers with the rights of root on the host, by the id of the one whose network namespace they share. */
+  #privilegedSharers: ReadonlyMap<string, ContainerFact> = new Map();
   #isClosing = false;
   #hasToClose = false;
   #onLost: () => void = () => undefined;
@@ -206,7 +207,7 @@ export class PolicedContainers {
     const { links, facts } = this.#parts;
     this.#assignments.clear();
     for (const [id, assignment] of assignments) this.#assignments.set(id, assignment);
-    this.#mightySharers = this.#findMightySharers();
+    this.#privilegedSharers = this.#findPrivilegedSharers();
     if (!links.isStarted) void links.start(facts().values());
     this.enforcement.updateAll(assignments.keys());
     this.#closeNetworks();
@@ -264,10 +265,13 @@ export class PolicedContainers {
     const { links, missing } = this.#parts.links.of(id);
     const usable = links.map(enforcedLink);
     const isLinked = fact.endpoints.every(({ networkId }) => links.some((link) => link.networkId === networkId));
-    const mighty = this.#isMighty(fact) ? fact : this.#mightySharers.get(id);
+    const sharer = this.#privilegedSharers.get(id);
+    const privileged = this.#hasRootRights(fact)
+      ? "it"
+      : sharer && `${sharer.name}, which shares its network namespace,`;
     const hindrance =
-      mighty !== undefined
-        ? `${mighty === fact ? "it" : `${mighty.name}, which shares its network namespace,`} may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN or NET_ADMIN)`
+      privileged !== undefined
+        ? `${privileged} may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN or NET_ADMIN)`
         : (missing.find(({ reason }) => reason !== "no-network" && reason !== "not-found")?.text ??
           (usable.includes(undefined) ? "Docker does not say which addresses one of its links has" : undefined));
     return {
@@ -281,17 +285,16 @@ export class PolicedContainers {
   }
 
   /** Whether it may do what root may do on the host. */
-  #isMighty(fact: ContainerFact): boolean {
+  #hasRootRights(fact: ContainerFact): boolean {
     return fact.isPrivileged === true && !isInUserNamespace(fact, this.#parts.host());
   }
 
-  /** Containers that may, by the id of the one whose network namespace they share. */
-  #findMightySharers(): Map<string, ContainerFact> {
+  #findPrivilegedSharers(): Map<string, ContainerFact> {
     const facts = this.#parts.facts();
     const found = new Map<string, ContainerFact>();
     for (const fact of facts.values()) {
       const owner = fact.isPrivileged === true ? sharedOwner(facts, fact) : undefined;
-      if (owner !== undefined && this.#isMighty(fact)) found.set(owner.id, fact);
+      if (owner !== undefined && this.#hasRootRights(fact)) found.set(owner.id, fact);
     }
     return found;
   }
