@@ -152,6 +152,7 @@ for (const suite of SUITES) {
     test("turned off while it has failed, it is off for good", async () => {
       const [program = "", ...words] = inNetns(engine.netnsPath, "nft", ["-i"]);
       const holder = spawn(program, words, { stdio: ["pipe", "ignore", "ignore"] });
+      const ended = once(holder, "exit");
       try {
         holder.stdin.write("add table ip dns11-listener { flags owner; }\n");
         await waitFor("its table", async () =>
@@ -170,7 +171,7 @@ for (const suite of SUITES) {
         assert.deepEqual([listener, isReady], [null, true]);
       } finally {
         holder.kill();
-        await once(holder, "exit");
+        await ended;
       }
     });
 
