@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
+import { LIMITS } from "../../src/base/limits.ts";
 import type { ContainerLink } from "../../src/container/links/container-link.ts";
 import { ContainerLinks } from "../../src/container/links/container-links.ts";
 import type { ContainerFact, NetworkFact } from "../../src/container/facts/fact.ts";
@@ -204,6 +205,29 @@ test("a container that has NET_ADMIN changes nothing but the name of its own end
   assert.deepEqual(followed.links.of(liar.id).links, [{ ...honest, inside: "host0" }]);
   await liar.remove();
   followed.links.remove(liar.id);
+});
+
+test("a container that makes very many links on the host keeps those that Docker made", async () => {
+  const maker = await runContainer(engine, { name: "maker", networks: ["front"] });
+  await followed.put(maker);
+  const { Pid: pid } = (await maker.inspect()).State;
+  const made = Array.from(
+    { length: LIMITS.linksOfContainer + 10 },
+    (_, i) => `link add many${i} type veth peer name own${i} netns ${pid}\n`,
+  );
+  const { code, stderr } = await engine.enter("ip", ["-batch", "-"], { input: made.join("") });
+  assert.equal(code, 0, stderr);
+  await followed.has(maker, LIMITS.linksOfContainer);
+  await engine.docker("network", "connect", "back", maker.id);
+  await followed.put(maker);
+  const onBoth = await waitFor("a link on each network", () => {
+    const { links } = followed.links.of(maker.id);
+    return links.filter(({ networkId }) => networkId !== undefined).length === 2 ? links : undefined;
+  });
+  assert.equal(onBoth.length, LIMITS.linksOfContainer);
+  assert.deepEqual(followed.reasonsOf(maker), []);
+  await maker.remove();
+  followed.links.remove(maker.id);
 });
 
 test("a container without a link on the host has a reason", async () => {

@@ -319,8 +319,7 @@ export class ContainerLinks {
   async #linksOf({ fact, namespace }: Known, { socket }: Open): Promise<readonly ContainerLink[]> {
     const links: ContainerLink[] = [];
     if (namespace === undefined) return links;
-    for (const { index, peer } of [...this.#host.values()]) {
-      if (peer?.namespace !== namespace) continue;
+    for (const { index } of this.#candidates(fact, namespace)) {
       const link = await socket.link(index);
       if (link?.peer?.namespace !== namespace) continue;
       const inside = await socket.linkIn(namespace, link.peer.index);
@@ -329,19 +328,32 @@ export class ContainerLinks {
     return links;
   }
 
+  /** The links that lead to the namespace. Others wait while they are looked up: those on Docker's bridges come first. */
+  #candidates(fact: ContainerFact, namespace: number): readonly HostLink[] {
+    const leading = [...this.#host.values()].filter(({ peer }) => peer?.namespace === namespace);
+    if (leading.length <= LIMITS.linksOfContainer) return leading;
+    const isExpected = ({ master }: HostLink): boolean =>
+      endpointOn(fact, this.#bridgeOf(master)?.name, this.#parts.networkOf) !== undefined;
+    const [expected, others] = [leading.filter(isExpected), leading.filter((link) => !isExpected(link))];
+    return [...expected, ...others].slice(0, LIMITS.linksOfContainer);
+  }
+
+  #bridgeOf(master: number | undefined): HostLink | undefined {
+    return master === undefined ? undefined : this.#host.get(master);
+  }
+
   #containerLink(
     fact: ContainerFact,
     { index, name, master, peer }: HostLink & { readonly peer: NonNullable<HostLink["peer"]> },
     inside: string,
   ): ContainerLink {
-    const port = master === undefined ? undefined : this.#host.get(master);
-    const bridge = port?.name;
-    const endpoint = endpointOn(fact, bridge, this.#parts.networkOf);
+    const bridge = this.#bridgeOf(master);
+    const endpoint = endpointOn(fact, bridge?.name, this.#parts.networkOf);
     return {
       containerId: fact.id,
       networkId: endpoint?.networkId,
-      bridge,
-      bridgeMac: port?.mac,
+      bridge: bridge?.name,
+      bridgeMac: bridge?.mac,
       index,
       name,
       insideIndex: peer.index,
