@@ -41,7 +41,7 @@ type Rig = AsyncDisposable & {
 
 async function listening(
   entries: readonly ListenEntry[],
-  quarantineOf: LanParts["quarantineOf"] = () => undefined,
+  parts: Partial<Pick<LanParts, "quarantineOf" | "publisherAt">> = {},
   isRefused: (id: string) => boolean = () => false,
 ): Promise<Rig> {
   await warmThreadPool();
@@ -58,16 +58,17 @@ async function listening(
   const lan = new Lan(entries, {
     ...platform,
     host: () => host,
-    openEndpoint: (pairs, parts) => {
-      if (!isRefused(parts.id)) return openSubnetEndpoint(pairs, parts);
+    openEndpoint: (pairs, asked) => {
+      if (!isRefused(asked.id)) return openSubnetEndpoint(pairs, asked);
       closeSockets(pairs);
       throw new Fault("ENOSPC", "There is no room for another watch");
     },
     dial: () => assert.fail("nothing is forwarded"),
     viewOf: () => NO_VIEW,
     problemOf: () => undefined,
-    quarantineOf,
+    quarantineOf: () => undefined,
     publisherAt: () => undefined,
+    ...parts,
     keep: undefined,
     inherit: () => undefined,
     startAfter: Promise.resolve(),
@@ -99,11 +100,7 @@ test("an address that cannot be bound fails alone", async () => {
 test("where an entry's sockets cannot be read nothing is left open, and all answer when they can", async () => {
   let isRefused = true;
   const entries = [anEntry("a", "192.0.2.1"), anEntry("b", "192.0.2.2"), anEntry("c", "192.0.2.3")];
-  await using rig = await listening(
-    entries,
-    () => undefined,
-    (id) => isRefused && id === listenId("b"),
-  );
+  await using rig = await listening(entries, {}, (id) => isRefused && id === listenId("b"));
   const listeners = async (): Promise<string> => (await rig.netns.enter("ss", ["-Htln"])).stdout;
   for (const { name } of entries) assert.match(rig.stateOf(name), /no room for another watch/);
   assert.equal(await listeners(), "");
@@ -115,10 +112,28 @@ test("where an entry's sockets cannot be read nothing is left open, and all answ
   assert.equal((await listeners()).trim().split("\n").length, entries.length);
 });
 
+test("where the addresses cannot be looked up, entries that answer go on, and others say why not", async () => {
+  let isFull = false;
+  const publisherAt = (): undefined => {
+    if (isFull) throw new Fault("ENFILE", "The machine has no free descriptors");
+  };
+  const known = [anEntry("a", "192.0.2.1"), anEntry("b", "192.0.2.2")];
+  await using rig = await listening(known, { publisherAt });
+  isFull = true;
+  rig.lan.configure([...known, anEntry("c", "127.0.0.2")]);
+  await waitFor("the new entry to be tried", () => (rig.stateOf("c").startsWith("failed") ? true : undefined));
+  assert.match(rig.stateOf("c"), /no free descriptors/);
+  const states = ["a", "b"].map((name) => rig.stateOf(name));
+  assert.deepEqual(states, ["serving", "serving"]);
+  isFull = false;
+  rig.lan.configure([...known, anEntry("c", "127.0.0.2")]);
+  await waitFor("the new entry to answer", () => (rig.stateOf("c") === "serving" ? true : undefined));
+});
+
 test("an entry whose queries crash dns11 does not answer until its quarantine ends", async () => {
   let reason: string | undefined = "dns11 crashed repeatedly";
   const entries = [anEntry("a", "192.0.2.1"), anEntry("b", "192.0.2.2")];
-  await using rig = await listening(entries, ({ name }) => (name === "a" ? reason : undefined));
+  await using rig = await listening(entries, { quarantineOf: ({ name }) => (name === "a" ? reason : undefined) });
   assert.equal(rig.stateOf("a"), "failed: dns11 crashed repeatedly");
   assert.equal(rig.stateOf("b"), "serving");
   reason = undefined;

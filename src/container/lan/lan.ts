@@ -29,8 +29,9 @@ import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { type NamespaceSockets, bindPair, closeSockets } from "../namespace/sockets.ts";
 import { linksWith } from "./address-links.ts";
 import { anotherInstance, portTaken, unfitBackend } from "./lan-fault.ts";
-import { type LanAddress, type LanDrop, LanTable } from "./lan-table.ts";
+import { type LanDrop, LanTable } from "./lan-table.ts";
 import { portHolder } from "./port-holder.ts";
+import { type Found, type Serving, addressesOf, isAsBefore, lanAddresses, linksOf } from "./serving-entry.ts";
 import type { OpenSubnetEndpoint, SubnetEndpoint, SubnetEndpointParts } from "./subnet-endpoint.ts";
 
 /** Under which the keeper holds it. */
@@ -57,24 +58,9 @@ export interface LanParts {
   readonly onEvent: ReportEvent;
 }
 
-/** An entry that answers, at one address or two. */
-interface Serving {
-  readonly entry: ListenEntry;
-  /** Of each address. */
-  readonly links: readonly (readonly number[])[];
-  pairs: readonly NamespaceSockets[];
-  readonly endpoint: SubnetEndpoint;
-}
-
 interface Opened {
   readonly netns: NetNamespace;
   readonly table: LanTable;
-}
-
-/** An address that can serve, and the links that have it. */
-interface Found {
-  readonly address: string;
-  readonly links: readonly number[];
 }
 
 export class Lan {
@@ -202,7 +188,7 @@ export class Lan {
     if (this.#entries.length === 0) return this.#closeAll();
     const isFirst = this.#opened === undefined;
     const { netns, table } = (this.#opened ??= this.#open());
-    const found = new Map(this.#entries.map((entry) => [entry.name, this.#find(entry, netns)]));
+    const found = new Map(this.#entries.map((entry) => [entry.name, this.#findOrKeep(entry, netns)]));
     const kept = new Map([...this.#serving].filter(([name, each]) => isAsBefore(each, this.#entries, found.get(name))));
     const bound = new Map<string, readonly NamespaceSockets[]>();
     for (const { name, addresses } of this.#entries) {
@@ -256,6 +242,18 @@ export class Lan {
     } catch (error) {
       closeQuietly(fd);
       throw error;
+    }
+  }
+
+  /** Where they cannot be looked up, for want of descriptors for example, the entry goes on as it is. */
+  #findOrKeep(entry: ListenEntry, netns: NetNamespace): readonly Found[] {
+    try {
+      return this.#find(entry, netns);
+    } catch (error) {
+      const serving = this.#serving.get(entry.name);
+      if (serving !== undefined) return addressesOf(serving);
+      this.#noteFailed(entry.name, entry.addresses, error);
+      return [];
     }
   }
 
@@ -404,35 +402,6 @@ export class Lan {
     const held = this.#held();
     if (held !== undefined) this.#hold?.update(held);
   }
-}
-
-function isAsBefore(
-  { entry, links, pairs }: Serving,
-  entries: readonly ListenEntry[],
-  found: readonly Found[] | undefined,
-): boolean {
-  const isSame = found?.length === pairs.length && found.every(isAt);
-  function isAt(each: Found, index: number): boolean {
-    return pairs[index]?.listening.address === each.address && links[index]?.join() === each.links.join();
-  }
-  return isSame && entries.some((each) => isSameEntry(each, entry));
-}
-
-/** A reload reads all entries again. */
-function isSameEntry(one: ListenEntry, other: ListenEntry): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
-
-function linksOf(found: readonly Found[] | undefined): Serving["links"] {
-  return (found ?? []).map(({ links }) => links);
-}
-
-function lanAddresses(
-  { allow }: ListenEntry,
-  pairs: readonly NamespaceSockets[],
-  links: Serving["links"],
-): LanAddress[] {
-  return pairs.map(({ listening }, index) => ({ listening, allow, links: links[index] ?? [] }));
 }
 
 type Counted = Pick<SubnetEndpoint, "queries" | "refused" | "lost">;
