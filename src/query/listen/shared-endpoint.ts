@@ -7,6 +7,7 @@ import { type Socket, isIPv6 } from "node:net";
 
 import { type AddressKey, addressBytes, addressKey, plain } from "../../base/model/address.ts";
 import type { View } from "../../base/model/view.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
 import type { Client } from "../client/client.ts";
 import { ClientConnections } from "./client-connections.ts";
 import type { EndpointParts } from "./endpoint.ts";
@@ -43,7 +44,7 @@ export class SharedEndpoint {
     const senders = { only: undefined, of };
     const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
     this.#listeners = new Listeners({ udp: parts.udp, senders, connecters });
-    this.#room = new WaitingRoom(waiting, {
+    this.#room = new WaitingRoom({
       isKnown: (address) => this.#askers.has(keyOf(address)),
       deliver: (message, source) => {
         const at = pairs.findIndex(({ listening }) => isIPv6(listening.address) === isIPv6(source.address));
@@ -52,6 +53,12 @@ export class SharedEndpoint {
         return true;
       },
     });
+    try {
+      this.#room.add(waiting);
+    } catch (error) {
+      for (const fd of pairs.flatMap(({ udp, tcp }) => [udp, tcp])) closeQuietly(fd);
+      throw error;
+    }
     try {
       this.#listeners.add(pairs);
     } catch (error) {

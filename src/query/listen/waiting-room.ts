@@ -7,6 +7,7 @@ import { isIPv6 } from "node:net";
 
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { PacketSource } from "./udp.ts";
 
@@ -31,23 +32,30 @@ interface Waiting {
 
 export class WaitingRoom {
   readonly #parts: WaitingRoomParts;
-  readonly #watches: readonly UdpWatch[];
+  readonly #watches: UdpWatch[] = [];
   #waiting: Waiting[] = [];
   /** Others read the queries now. */
   isPaused = false;
 
-  /** Takes ownership of the sockets. */
-  constructor(sockets: readonly WaitingSocket[], parts: WaitingRoomParts) {
+  constructor(parts: WaitingRoomParts) {
     this.#parts = parts;
-    this.#watches = sockets.map(
-      ({ udp, listening }) =>
-        new UdpWatch(
-          udp,
-          isIPv6(listening.address) ? 6 : 4,
-          (message, source) => this.#add(message, source),
-          (error) => guard.report(error, "udp"),
-        ),
-    );
+  }
+
+  /** Takes ownership of the sockets. If it cannot read one of them, closes all, and throws. */
+  add(sockets: readonly WaitingSocket[]): void {
+    const unused = new Set(sockets.map(({ udp }) => udp));
+    const onMessage = (message: Buffer, source: PacketSource): void => this.#keep(message, source);
+    const onError = (error: Error): void => guard.report(error, "udp");
+    try {
+      for (const { udp, listening } of sockets) {
+        this.#watches.push(new UdpWatch(udp, isIPv6(listening.address) ? 6 : 4, onMessage, onError));
+        unused.delete(udp);
+      }
+    } catch (error) {
+      for (const fd of unused) closeQuietly(fd);
+      this.close();
+      throw error;
+    }
   }
 
   /** Other containers have addresses now, or what they see is known. */
@@ -65,7 +73,7 @@ export class WaitingRoom {
   }
 
   /** An address that is known already came by somebody else's link. */
-  #add(message: Buffer, source: PacketSource): void {
+  #keep(message: Buffer, source: PacketSource): void {
     if (this.isPaused || message.length > LIMITS.udpQueryBytes || this.#parts.isKnown(source.address)) return;
     const nowMs = performance.now();
     this.#waiting = this.#waiting.filter(({ untilMs }) => untilMs > nowMs);

@@ -2,6 +2,7 @@
 // container waits until it is known.
 
 import assert from "node:assert/strict";
+import { fstatSync, openSync } from "node:fs";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { test } from "node:test";
 
@@ -24,9 +25,10 @@ type Rig = AsyncDisposable & {
   readonly answered: Set<string>;
 };
 
+const listening = { address: LOOPBACK };
+
 function sharing(): Rig {
   const [udp, tcp, waiting] = [bindUdp(), bindTcp(), bindUdp()];
-  const listening = { address: LOOPBACK };
   const opened = new Map<string, Client>();
   const answered = new Set(["web"]);
   const endpoint = new SharedEndpoint([{ udp: udp.fd, tcp: tcp.fd, listening }], [{ udp: waiting.fd, listening }], {
@@ -131,3 +133,29 @@ test("what stands for several that come and go has one client, until it gets no 
   rig.endpoint.update("builds");
   assert.equal(client?.isClosed, true);
 });
+
+for (const [which, isUdp] of [
+  ["on its sockets", { pair: false, waiting: true }],
+  ["on those for queries that wait", { pair: true, waiting: false }],
+] as const) {
+  test(`where it cannot listen ${which}, all are closed`, () => {
+    const udpOrFile = (isOne: boolean): number => (isOne ? bindUdp().fd : openSync("/dev/null", "r"));
+    const pair = { udp: udpOrFile(isUdp.pair), tcp: bindTcp().fd, listening };
+    const waiting = [bindUdp().fd, udpOrFile(isUdp.waiting), bindUdp().fd];
+    const open = (): SharedEndpoint =>
+      new SharedEndpoint(
+        [pair],
+        waiting.map((udp) => ({ udp, listening })),
+        {
+          udp: udpParts(),
+          tcp: tcpParts(),
+          clientOf: () => undefined,
+          viewOf: () => undefined,
+          isLasting: () => false,
+          openClient: () => assert.fail("nobody asks"),
+        },
+      );
+    assert.throws(open, { code: "ERR_INVALID_FD_TYPE" });
+    for (const fd of [pair.udp, pair.tcp, ...waiting]) assert.throws(() => fstatSync(fd), { code: "EBADF" });
+  });
+}
