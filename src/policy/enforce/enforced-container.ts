@@ -2,7 +2,7 @@
  * EnforcedContainer: a container whose policies enforce addresses, as the kernel needs to know it.
  */
 import type { AddressBlock } from "../../base/model/address-block.ts";
-import type { Policy } from "../model/policy.ts";
+import { type Policy, decidingAmong } from "../model/policy.ts";
 import type { PolicedContainer } from "../table/container-rules.ts";
 import { type PolicedLink, isLinkLocal } from "../table/link-rules.ts";
 import { fixedRules } from "./fixed-rules.ts";
@@ -27,14 +27,13 @@ export interface EnforcedContainer {
   readonly hindrance: string | undefined;
 }
 
-/** The strictest of its policies applies. A policy that is not enforced refuses nothing beside one that is. */
+/** The strictest of its policies applies. */
 export function policedBy({ id, policies, links, subnets, isComplete }: EnforcedContainer): {
   readonly container: PolicedContainer;
   readonly links: readonly PolicedLink[];
 } {
-  const enforced = policies.filter(({ mode }) => mode === "enforce");
-  const deciding = enforced.length > 0 ? enforced : policies;
-  const isEnforced = enforced.length > 0;
+  const deciding = decidingAmong(policies, (policy) => policy);
+  const isEnforced = deciding.some(({ mode }) => mode === "enforce");
   const reachesPeers = !isEnforced || deciding.every(({ peers }) => peers === "allow");
   const own = new Map(
     links

@@ -12,7 +12,7 @@ import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Pattern } from "../../base/model/name-pattern.ts";
 import { PatternIndex } from "../../base/model/pattern-index.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
-import type { Policy } from "../model/policy.ts";
+import { type Policy, decidingAmong } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import { AnsweredAddresses } from "./answered-addresses.ts";
 import { type CompiledPolicy, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
@@ -109,14 +109,10 @@ export class NamespacePolicy {
     return this.#first((each) => this.#forwardBy(each, question, isPeek));
   }
 
-  /**
-   * With which ports connections to what these names were answered with are allowed, by the policies that enforce addresses. One
-   * that only audits closes nothing beside one that is enforced.
-   */
+  /** With which ports connections to what these names were answered with are allowed, by the policies that enforce addresses. */
   portsOf(names: readonly QuestionName[]): Ports {
     const all = this.#policies.filter(({ policy }) => policy.addresses === "enforce");
-    const enforced = all.filter(({ policy }) => policy.mode === "enforce");
-    return commonPorts((enforced.length > 0 ? enforced : all).map((each) => each.portsOf(names)));
+    return commonPorts(decidingAmong(all, ({ policy }) => policy).map((each) => each.portsOf(names)));
   }
 
   /** For how long an operator allows one of these names, with all ports; undefined without that. */

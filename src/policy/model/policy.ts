@@ -43,6 +43,12 @@ export interface Policy {
   readonly types: ReadonlySet<number>;
 }
 
+/** Those that decide about connections: a policy that is not enforced refuses nothing beside one that is. */
+export function decidingAmong<T>(all: readonly T[], policyOf: (each: T) => Policy): readonly T[] {
+  const enforced = all.filter((each) => policyOf(each).mode === "enforce");
+  return enforced.length > 0 ? enforced : all;
+}
+
 export const SCOPE_FORMS = "network=NAME, project=NAME, service=NAME, label=KEY or label=KEY=VALUE";
 
 /** Undefined where the text has none of the forms. */

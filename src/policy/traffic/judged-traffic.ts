@@ -11,7 +11,7 @@ import { StoredName } from "../../base/model/stored-name.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type JudgedQuestion, NamespacePolicy } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
-import type { Policy } from "../model/policy.ts";
+import { type Policy, decidingAmong } from "../model/policy.ts";
 import { type Destination, fixedVerdict, isAbout } from "../enforce/fixed-verdict.ts";
 import { commonPorts, hasPort } from "../judge/ports.ts";
 import type { AskedName, ContainerTraffic } from "./traffic.ts";
@@ -36,7 +36,7 @@ export function judgedTraffic(traffic: ContainerTraffic, policies: readonly Poli
   const judge = new NamespacePolicy(container, compiled, { onRefusal: () => undefined, now: () => 0 });
   const refusals = [...asked.values()].flatMap((each) => nameRefusals(container, judge, each));
   const enforcing = compiled.filter(({ policy }) => policy.addresses === "enforce");
-  const deciding = decidingAmong(enforcing.length > 0 ? enforcing : compiled);
+  const deciding = decidingAmong(enforcing.length > 0 ? enforcing : compiled, ({ policy }) => policy);
   let passing = 0;
   for (const connection of connections) {
     const because = connectionRefusal(connection, deciding);
@@ -127,10 +127,4 @@ function deniedText(policies: readonly Policy[], destination: Destination): stri
 
 function portText({ port, protocol }: EgressConnection): string {
   return port === null ? protocol : `${port}/${protocol}`;
-}
-
-/** Those whose decision counts for connections: a policy that is not enforced refuses nothing beside one that is. */
-function decidingAmong(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {
-  const enforced = policies.filter(({ policy }) => policy.mode === "enforce");
-  return enforced.length > 0 ? enforced : policies;
 }
