@@ -9,6 +9,15 @@ import type { Log } from "../base/log/log.ts";
 import { CALLS_DENIED } from "./deny-system-calls.ts";
 
 const FLAG = "--replace";
+
+/**
+ * Whether this process was started to replace the one that a supervisor follows. The supervisor follows this one only after a takeover;
+ * if that process ends without one, it starts the program again.
+ */
+export function isSupervisorsNext(environment: NodeJS.ProcessEnv = process.env): boolean {
+  return environment[CALLS_DENIED] === "1" && (environment["NOTIFY_SOCKET"] ?? "") !== "";
+}
+
 /** The first process of a PID namespace. */
 const INIT_PID = 1;
 

@@ -37,9 +37,9 @@ import { ExclusiveResources } from "./exclusive-resources.ts";
 import { type ReadSettings, type ReloadScope, Reloads } from "./reloads.ts";
 import { FolderWatches } from "./folders/folder-watches.ts";
 import { type Serving, composeServing } from "./serving.ts";
-import { startReplacement } from "./replacement.ts";
+import { isSupervisorsNext, startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
-import { endPredecessor, takeOverFrom } from "./takeover.ts";
+import { endPredecessor, leftToSupervisor, takeOverFrom } from "./takeover.ts";
 import { VERSION } from "./version.ts";
 
 export class Service {
@@ -163,8 +163,10 @@ export class Service {
   async #predecessor(keeper: RunKeeper, folder: string): Promise<Predecessor | undefined> {
     const { isReplacing } = this.#reloads.settings;
     const predecessor = await keeper.findPredecessor(folder, isReplacing);
-    if (predecessor === undefined || predecessor.isSameVersion) return predecessor;
-    await endPredecessor(predecessor, this.#log);
+    if (predecessor?.isSameVersion === true) return predecessor;
+    if (predecessor !== undefined) await endPredecessor(predecessor, this.#log);
+    if (isSupervisorsNext()) throw leftToSupervisor();
+    if (predecessor === undefined) return undefined;
     // A process that ends leaves its keeper where policies are enforced.
     const left = await keeper.findPredecessor(folder, false);
     if (left !== undefined) await endPredecessor(left, this.#log);

@@ -77,6 +77,13 @@ export async function endPredecessor({ main, keeper, refusing, channel }: Predec
   await endProcess(main, "SIGTERM");
 }
 
+/** For a process that could not take over, where a supervisor starts the program again. */
+export function leftToSupervisor(): Fault {
+  return new Fault("NOT_HANDED_OVER", "There is no process of this version to take over from", {
+    remedy: "The service manager starts dns11 again where the earlier process has ended; it needs no help.",
+  });
+}
+
 async function endProcess(pid: number, signal: NodeJS.Signals): Promise<void> {
   process.kill(pid, signal);
   const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;

@@ -2,7 +2,7 @@
 // settings, is restarted after a kill, survives a restart of dockerd, and leaves nothing when it is stopped.
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -10,12 +10,13 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { dig } from "../support/client/dig.ts";
 import { QueryLoop, failuresAfter } from "../support/client/query-loop.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
 import { isAlive } from "../support/program/main-with-keeper.ts";
 import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/program/service-manager.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const UNIT = "dns11.service";
-const PROGRAM = `${process.execPath} ${PROGRAM_FOLDER}/dist/cmd/dns11.js`;
+const PROGRAM = `${process.execPath} ${ENGINE_FOLDER}/program/dist/cmd/dns11.js`;
 const ENGINE = `-H unix://${ENGINE_FOLDER}/docker.sock --state-dir /run/manager/dns11`;
 // Paths of a test.
 const TEST_PATHS = `[Service]
@@ -39,6 +40,10 @@ before(async () => {
   web = await runContainer(engine, { name: "web", networks: ["shop"] });
   await runContainer(engine, { name: "db", networks: ["shop"] });
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
+  // A copy, because a test puts another version in its place.
+  for (const part of ["cmd", "src"]) cpSync(join("dist", part), inProgram(`dist/${part}`), { recursive: true });
+  cpSync("package.json", inProgram("package.json"));
+  symlinkSync(join(PROGRAM_FOLDER, "node_modules"), inProgram("node_modules"));
   const unit = readFileSync("scripts/systemd/dns11.service", "utf8");
   manager = await ServiceManager.start(engine, { [UNIT]: unit, [`${UNIT}.d/test-paths.conf`]: TEST_PATHS });
 });
@@ -113,6 +118,32 @@ test("when replaced, another process continues as the service and no query is lo
   assert.match(status, /^CapBnd:\t0000000000281001$/m);
 });
 
+test("when replaced by a version that cannot take over, systemd starts that one, and follows it", async () => {
+  const pid = await mainPid();
+  const restarts = Number(await manager.show(UNIT, "NRestarts"));
+  const cmd = inProgram("dist/cmd");
+  const changed = readdirSync(cmd).filter((name) => {
+    if (!name.endsWith(".js")) return false;
+    const text = readFileSync(join(cmd, name), "utf8");
+    const other = text.replace(/\bPROTOCOL_VERSION=\d+/, "PROTOCOL_VERSION=99");
+    writeFileSync(join(cmd, name), other);
+    return other !== text;
+  });
+  assert.ok(changed.includes("keeper-main.js") && changed.length > 1, changed.join(" "));
+  await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
+  await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true));
+  await answeredWith(9);
+  assert.equal(await manager.show(UNIT, "ActiveState"), "active");
+  assert.match(log(), /There is no process of this version to take over from/);
+  // Only the process that systemd follows serves, so that a stop ends it.
+  assert.equal(log().split("running dns11 has another version, stopping it").length - 1, 1);
+  assert.equal(Number(await manager.show(UNIT, "NRestarts")), restarts + 1);
+});
+
+function inProgram(path: string): string {
+  return join(engine.folder, "program", path);
+}
+
 function failedReplacements(): number {
   return log().split("the new process exited before it took over").length - 1;
 }
@@ -126,6 +157,30 @@ test("a failed replacement changes nothing", async () => {
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
   await answeredWith(9);
   assert.equal(await mainPid(), pid);
+});
+
+test("an upgrade of the package replaces what runs, unless the new version does not accept the settings", async () => {
+  // systemctl asks the manager of this test, which is a user's; the program is the one that the unit names.
+  const commands = { systemctl: 'shift; exec /usr/bin/systemctl --user "$@"', dns11: `exec ${PROGRAM} "$@"` };
+  mkdirSync(inProgram("bin"));
+  for (const [name, text] of Object.entries(commands))
+    writeFileSync(inProgram(`bin/${name}`), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  const upgrade = async (): Promise<string> => {
+    const path = `PATH=${ENGINE_FOLDER}/program/bin:${SYSTEM_PATH}`;
+    const postinst = `${PROGRAM_FOLDER}/scripts/deb/postinst`;
+    const { code, stderr } = await manager.enter("env", path, "sh", postinst, "configure", "0.1.0");
+    assert.equal(code, 0, stderr);
+    return stderr;
+  };
+  const pid = await mainPid();
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
+  assert.match(await upgrade(), /dns11\.yaml:2:6: ttl: invalid duration "x"[^]*the running version goes on/);
+  assert.equal(await mainPid(), pid);
+  writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 8\n");
+  assert.equal(await upgrade(), "");
+  assert.notEqual(await mainPid(), pid);
+  await answeredWith(8);
+  assert.equal(await manager.show(UNIT, "ActiveState"), "active");
 });
 
 test("with invalid settings it exits and is not restarted", async () => {

@@ -92,8 +92,13 @@ export class ServiceManager {
   }
 
   async systemctl(...args: readonly string[]): Promise<CommandResult> {
+    return await this.enter("systemctl", "--user", "--no-pager", ...args);
+  }
+
+  /** Runs a program where this systemd is the user's. */
+  async enter(...command: readonly string[]): Promise<CommandResult> {
     const inside = ["--target", String(this.#child.pid), "--mount", "--", "env", `XDG_RUNTIME_DIR=${RUNTIME}`];
-    return await run("nsenter", [...inside, "systemctl", "--user", "--no-pager", ...args]);
+    return await run("nsenter", [...inside, ...command]);
   }
 
   /** A property of a unit, as systemctl shows it. */
