@@ -62,17 +62,20 @@ has_dpkg() {
 finish() {
   code=$?
   trap - EXIT
-  if [ -n "$swapped" ]; then
-    if [ -e "$LIST" ]; then remove_listed; fi
-    if [ -d "$HOME_FOLDER.previous" ]; then
-      mv "$HOME_FOLDER.previous" "$HOME_FOLDER"
-      copy_files "$HOME_FOLDER/tree" || true
-      printf 'install: the earlier version is in place again\n' >&2
-    fi
-  fi
+  if [ -n "$swapped" ]; then undo; fi
   rm -rf "$HOME_FOLDER.new"
   if [ -n "$work" ]; then rm -rf "$work"; fi
   exit "$code"
+}
+
+# What an installation that did not end has put in place goes, and what was there before is put back.
+undo() {
+  if [ -e "$LIST" ]; then remove_listed; fi
+  if [ -d "$HOME_FOLDER.previous" ]; then
+    mv "$HOME_FOLDER.previous" "$HOME_FOLDER"
+    copy_files "$HOME_FOLDER/tree" || true
+    printf 'install: the earlier version is in place again\n' >&2
+  fi
 }
 
 read_arguments() {
@@ -155,6 +158,8 @@ download() {
     shift 2
     curl "$@" --output "$target" "$url/$file" || fail "cannot download $url/$file; nothing was installed"
   elif has wget; then
+    # It goes on where it cannot tell who answers.
+    case $url in https:*) if wget --help 2>&1 | grep -q BusyBox; then fail 'the wget of busybox does not check certificates: install curl'; fi ;; esac
     wget -q -O "$2" "$url/$1" || fail "cannot download $url/$1; nothing was installed"
   else
     fail 'curl or wget is needed for downloading'
@@ -224,33 +229,35 @@ install_archive() {
   # Kept, so that an upgrade that fails can be undone.
   cp -R "$work/tree" "$HOME_FOLDER.new/tree"
   (cd "$work/tree/usr" && find . ! -type d) | sed 's,^\.,/usr,' >"$HOME_FOLDER.new/installed-files"
+  : >"$HOME_FOLDER.new/incomplete"
   "$HOME_FOLDER.new/bin/node" "$HOME_FOLDER.new/dist/cmd/dns11.js" --version >/dev/null ||
     fail 'dns11 does not start on this system: it needs glibc 2.28 or later, and libstdc++; nothing was installed'
   rm -rf "$HOME_FOLDER.previous"
-  # From here on `finish` undoes what is not complete.
+  # From here on `finish` undoes what is not complete, and so does the next run.
   if [ -d "$HOME_FOLDER" ]; then mv "$HOME_FOLDER" "$HOME_FOLDER.previous"; fi
   swapped=yes
   mv "$HOME_FOLDER.new" "$HOME_FOLDER"
   copy_files "$HOME_FOLDER/tree"
   "$PREFIX/bin/dns11" --version >/dev/null || fail 'dns11 does not start from its place'
-  swapped=
   if [ -e "$HOME_FOLDER.previous/installed-files" ]; then
     # What the earlier version had, and this one has not.
     grep -Fxv -f "$LIST" "$HOME_FOLDER.previous/installed-files" | while read -r path; do rm -f "$path"; done
   fi
-  rm -rf "$HOME_FOLDER.previous"
   if [ ! -e "$SETTINGS" ]; then
     mkdir -p "${SETTINGS%/*}"
     cp "$work/settings" "$SETTINGS"
   fi
+  rm "$HOME_FOLDER/incomplete"
+  swapped=
+  rm -rf "$HOME_FOLDER.previous"
   "$HOME_FOLDER/scripts/postinst" configure "$old"
 }
 
 # An earlier run may have been killed between two steps.
 restore_interrupted() {
-  if [ ! -d "$HOME_FOLDER" ] && [ -d "$HOME_FOLDER.previous" ]; then
-    mv "$HOME_FOLDER.previous" "$HOME_FOLDER"
-    say 'an earlier run did not end; the version before it is in place again'
+  if [ -e "$HOME_FOLDER/incomplete" ] || { [ ! -d "$HOME_FOLDER" ] && [ -d "$HOME_FOLDER.previous" ]; }; then
+    say 'an earlier run did not end, and is undone'
+    undo
   fi
 }
 
@@ -275,11 +282,14 @@ install() {
   if [ -n "$before" ]; then say "installing dns11 $release in place of $before"; else say "installing dns11 $release"; fi
   "install_$method"
   say "dns11 $release is installed"
+  # sudo may know no programs below /usr/local.
+  program=dns11
+  if [ "$method" = archive ]; then program=$PREFIX/bin/dns11; fi
   if [ -z "$before" ]; then
     cat <<END
 
 Nothing is started yet. Next:
-  sudo dns11 doctor                    checks every container, and changes nothing
+  sudo $program doctor                    checks every container, and changes nothing
   sudo systemctl enable --now dns11    serves containers, now and after each boot
 To undo it: sudo sh install.sh --remove
 END
@@ -299,10 +309,10 @@ remove_archive() {
   "$HOME_FOLDER/scripts/prerm" remove
   rm -rf "$HOME_FOLDER.previous"
   remove_listed
-  "$work/postrm" remove
+  sh "$work/postrm" remove
   if [ -z "$purge" ]; then return; fi
   purge_rest
-  "$work/postrm" purge
+  sh "$work/postrm" purge
 }
 
 purge_rest() {

@@ -162,10 +162,17 @@ test("the archive: installed, upgraded while it serves, undone, removed and purg
     assert.deepEqual(await files(), complete, release);
     assert.equal(await host("dns11", "--version"), "0.1.1\n");
   }
-  // As after a kill between its two steps.
-  await host("mv", "/usr/local/lib/dns11", "/usr/local/lib/dns11.previous");
-  assert.match(await installs("v2", "--method", "archive"), /the version before it is in place again/);
-  assert.deepEqual(await files(), complete);
+  // As after a kill between its two steps, then while files are copied, then while they are copied for the first time.
+  const home = "/usr/local/lib/dns11";
+  for (const killed of [
+    `mv ${home} ${home}.previous`,
+    `cp -a ${home} ${home}.previous && touch ${home}/incomplete && rm /usr/local/lib/systemd/system/dns11.service`,
+    `touch ${home}/incomplete && rm /usr/local/lib/systemd/system/dns11.service`,
+  ]) {
+    await host("sh", "-c", killed);
+    assert.match(await installs("v2", "--method", "archive"), /an earlier run did not end, and is undone/);
+    assert.deepEqual(await files(), complete, killed);
+  }
 
   await instance[Symbol.asyncDispose]();
   const removed = await installer("--remove");
@@ -181,11 +188,15 @@ test("wget and the tools of busybox are enough, where there is no dpkg", async (
   await makeSmallRoot(root);
   const earlier = readdirSync(root, { recursive: true, encoding: "utf8" }).toSorted();
   const inRoot = async (...words: string[]): Promise<string> => {
-    const mounts = `mount --bind /dev ${root}/dev && mount -t proc proc ${root}/proc && exec chroot ${root} /bin/sh "$@"`;
+    // As hardened servers have it: no program in /tmp can be started.
+    const tmp = `mount -t tmpfs -o noexec tmpfs ${root}/tmp`;
+    const mounts = `mount --bind /dev ${root}/dev && mount -t proc proc ${root}/proc && ${tmp} && exec chroot ${root} /bin/sh "$@"`;
     const args = ["unshare", "--mount", "sh", "-c", mounts, "sh", ...words];
     const [command = "", ...rest] = inNetns(engine.netnsPath, "env", ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", ...args]);
     return await check(command, rest);
   };
+  const unchecked = inRoot("/install.sh", "--url", "https://127.0.0.1:1/v1");
+  await assert.rejects(unchecked, /the wget of busybox does not check certificates: install curl/);
   assert.match(await inRoot("/install.sh", "--url", `${server.url}/whole/v1`), /installing dns11 0\.1\.0\n/);
   assert.equal(await inRoot("-c", "/usr/local/bin/dns11 --version"), "0.1.0\n");
   assert.match(await inRoot("/install.sh", "--url", `${server.url}/whole/v2`), /installing dns11 0\.1\.1 in place of/);
