@@ -26,18 +26,27 @@ async function start(): Promise<void> {
   const inputs = readInputs(process.env);
   const folder = mkdtempSync(join(variable(process.env, "RUNNER_TEMP"), "dns11-"));
   saveFolder(process.env, folder);
-  await mustReachEngine();
+  await mustBeFree();
   const program = inputs.program === "" ? install(inputs) : inputs.program;
   await serve(program, inputs, folder);
   await record(folder);
 }
 
-/** dns11 runs as root, but what records is the runner's user, whom Docker and dns11 know by the same group. */
-async function mustReachEngine(): Promise<void> {
-  await clientOf(process.env).catch((error: Error) => {
-    if (codeOf(error) === "ENGINE_PERMISSION")
-      throw new StartError(`${error.message}: the user of the runner must be root or in the group docker`);
-  });
+/**
+ * dns11 runs as root, but what records is the runner's user, whom Docker and dns11 know by the same group. What serves the machine of
+ * a runner is not this job's: the installer would replace it by the version of this job.
+ */
+async function mustBeFree(): Promise<void> {
+  const serving = await clientOf(process.env)
+    .then(async (client) => await client.status())
+    .catch((error: Error) => {
+      if (codeOf(error) === "ENGINE_PERMISSION")
+        throw new StartError(`${error.message}: the user of the runner must be root or in the group docker`);
+    });
+  if (serving !== undefined)
+    throw new StartError(
+      `another dns11 serves this engine already (process ${serving.pid}): stop it, or leave this step out`,
+    );
 }
 
 /** The installer of this repository, of the same version, verifies what it downloads. */
@@ -83,7 +92,7 @@ async function serve(program: string, { args }: Inputs, folder: string): Promise
       .then(async (client) => await client.status())
       .catch(() => undefined);
     if (ended !== undefined) throw notStarted(ended, folder);
-    // Another one may serve this engine already. It is not this job's to end, and ours ends by itself.
+    // Another one may have come first. It is not this job's to end, and ours ends by itself.
     const isOurs = status !== undefined && child.pid !== undefined && isStartedBy(status.pid, child.pid);
     if (status?.isReady === true && isOurs) {
       child.unref();

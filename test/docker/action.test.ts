@@ -101,7 +101,7 @@ test("where another dns11 serves the engine the step fails and says so, and that
   await other.waitFor("web", "attached");
   const { code, stdout } = await half("main");
   assert.equal(code, 1, stdout);
-  assert.match(stdout, /::error title=dns11::dns11 did not start: it ended with 4; its log is above/);
+  assert.match(stdout, /::error title=dns11::another dns11 serves this engine already \(process \d+\)/);
   await half("post");
   assert.equal((await dig(web, "cache")).answer[0]?.ttl, 5);
   assert.ok(isAlive(other.pid));

@@ -565,6 +565,8 @@ var LIMITS = {
    * very many.
    */
   linksReadEveryMs: 6e4,
+  /** Links of one container that are looked up. Whoever has NET_ADMIN there, without a user namespace, can make any number. */
+  linksOfContainer: 256,
   /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
   redirectRulesAtOnce: 100,
   /** Read even on the busiest machine, however long it takes. */
@@ -647,8 +649,10 @@ var LIMITS = {
   failureIdleMs: 3e5,
   /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
   tailEveryMs: 50,
+  tailEveryMsMax: 1e3,
   /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */
   tailQueriesAtOnce: 512,
+  /** At least, of each container; others have to wait for the next time. */
   tailQueriesEach: 8,
   /** Queries in one API response: the most recent. */
   queriesReturned: 1e4,

@@ -1006,6 +1006,8 @@ var LIMITS = {
    * very many.
    */
   linksReadEveryMs: 6e4,
+  /** Links of one container that are looked up. Whoever has NET_ADMIN there, without a user namespace, can make any number. */
+  linksOfContainer: 256,
   /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
   redirectRulesAtOnce: 100,
   /** Read even on the busiest machine, however long it takes. */
@@ -1088,8 +1090,10 @@ var LIMITS = {
   failureIdleMs: 3e5,
   /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
   tailEveryMs: 50,
+  tailEveryMsMax: 1e3,
   /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */
   tailQueriesAtOnce: 512,
+  /** At least, of each container; others have to wait for the next time. */
   tailQueriesEach: 8,
   /** Queries in one API response: the most recent. */
   queriesReturned: 1e4,
@@ -1503,16 +1507,20 @@ async function start() {
   const inputs = readInputs(process.env);
   const folder = mkdtempSync(join5(variable(process.env, "RUNNER_TEMP"), "dns11-"));
   saveFolder(process.env, folder);
-  await mustReachEngine();
+  await mustBeFree();
   const program = inputs.program === "" ? install(inputs) : inputs.program;
   await serve(program, inputs, folder);
   await record(folder);
 }
-async function mustReachEngine() {
-  await clientOf(process.env).catch((error) => {
+async function mustBeFree() {
+  const serving = await clientOf(process.env).then(async (client) => await client.status()).catch((error) => {
     if (codeOf(error) === "ENGINE_PERMISSION")
       throw new StartError(`${error.message}: the user of the runner must be root or in the group docker`);
   });
+  if (serving !== void 0)
+    throw new StartError(
+      `another dns11 serves this engine already (process ${serving.pid}): stop it, or leave this step out`
+    );
 }
 function install({ version: wanted, url }) {
   const checkout = fileURLToPath(new URL("../../..", import.meta.url));
