@@ -121,6 +121,8 @@ await build({
   target: ["es2022", "chrome111", "firefox114", "safari16.4"],
   jsx: "automatic",
   jsxImportSource: "preact",
+  // Of what is inside.
+  banner: { js: `/*!\npreact\n\n${readFileSync("node_modules/preact/LICENSE", "utf8")}*/` },
   logLevel: "warning",
 });
 for (const name of ["index.html", "icon.svg"]) cpSync(`${PAGE}/${name}`, `dist/ui/${name}`);

@@ -49,7 +49,16 @@ try {
   process.exit(1);
 }
 
+/** What somebody else has in a folder stays; our own may hold half a release. */
+function mustBeReplaceable() {
+  if (process.argv[2] === undefined || !existsSync(out)) return;
+  const present = readdirSync(out);
+  if (present.length > 0 && !present.includes("SHA256SUMS"))
+    throw new Error(`"${out}" has other files than those of a release: name a new folder (OUT=FOLDER)`);
+}
+
 function main() {
+  mustBeReplaceable();
   const revision = read("git", "rev-parse", "HEAD");
   if (read("git", "status", "--porcelain", "--untracked-files=no") !== "" && process.env["RELEASE_CHANGED"] !== "1") {
     throw new Error("the checkout has changes: commit them, or set RELEASE_CHANGED=1 to try a release of them");

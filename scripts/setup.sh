@@ -71,6 +71,7 @@ qemu-aarch64-static qemu-user-static starting the programs for arm64
 # Folders of helper programs.
 readonly INNER_PATH=/usr/lib/podman:/usr/libexec/podman
 readonly POLICY=/usr/sbin/policy-rc.d
+readonly OURS='# Of dns11, while it installs packages.'
 
 say() {
   printf 'setup: %s\n' "$*"
@@ -90,15 +91,20 @@ has() {
 
 # Debian runs this program before it starts the service of a newly installed package; exit code 101 forbids it.
 deny_services() {
+  # One run after the other, and the first one may have been killed.
+  exec 9</var/lib/dpkg
+  flock 9
+  allow_services
   if [ -e "$POLICY" ] || [ -L "$POLICY" ]; then mv "$POLICY" "$POLICY.dns11-aside"; fi
   trap allow_services EXIT
   trap 'exit 130' INT TERM HUP
-  printf '#!/bin/sh\nexit 101\n' >"$POLICY"
+  printf '#!/bin/sh\n%s\nexit 101\n' "$OURS" >"$POLICY"
   chmod 755 "$POLICY"
 }
 
 allow_services() {
-  rm -f "$POLICY"
+  if grep -qsxF "$OURS" "$POLICY"; then rm -f "$POLICY"; fi
+  if [ -e "$POLICY" ] || [ -L "$POLICY" ]; then return; fi
   if [ -e "$POLICY.dns11-aside" ] || [ -L "$POLICY.dns11-aside" ]; then mv "$POLICY.dns11-aside" "$POLICY"; fi
 }
 

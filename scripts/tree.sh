@@ -34,6 +34,10 @@ main() {
   put 644 dist/man/dns11.yaml etc/dns11/dns11.yaml
   put 644 dist/man/dns11.yaml "$share/doc/dns11/examples/dns11.yaml"
   put 644 scripts/image/compose.yaml "$share/doc/dns11/examples/compose.yaml"
+  # By the names that the documents have for them.
+  for document in image/compose.yaml grafana/dns11.json prometheus/alerts.yaml; do
+    put 644 "scripts/$document" "$share/doc/dns11/scripts/$document"
+  done
   # What dpkg would run, where there is none.
   if [ "$PREFIX" != usr ]; then
     for script in postinst prerm postrm; do put 755 "scripts/deb/$script" "$PREFIX/lib/dns11/scripts/$script"; done
@@ -43,14 +47,17 @@ main() {
   # Unchanged, so that the links between them work.
   while read -r document; do
     put 644 "$document" "$share/doc/dns11/$document"
-  done < <(find README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md LICENSE docs -name '*.md' -o -name '*.svg' -o -name LICENSE)
+  done < <(find README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md LICENSE docs -name '*.md' -o -name '*.svg' -o -name '*.png' -o -name LICENSE)
   compressed CHANGELOG.md "$ROOT/$share/doc/dns11/changelog.gz"
   {
     printf 'dns11, Apache-2.0; Node (/%s/lib/dns11/bin/node), MIT and others, https://github.com/nodejs/node/blob/main/LICENSE;\n' "$PREFIX"
     printf 'the packages in /%s/lib/dns11/node_modules, each with its own license there.\n\n' "$PREFIX"
     cat LICENSE
   } >"$ROOT/$share/doc/dns11/copyright"
-  for shell in bash-completion/completions/dns11 zsh/vendor-completions/_dns11 fish/vendor_completions.d/dns11.fish; do
+  # Where zsh looks: vendors' files are for packages.
+  local zsh=vendor-completions
+  if [ "$PREFIX" != usr ]; then zsh=site-functions; fi
+  for shell in bash-completion/completions/dns11 "zsh/$zsh/_dns11" fish/vendor_completions.d/dns11.fish; do
     mkdir -p "$ROOT/$share/$(dirname "$shell")"
     case $shell in
       bash*) node dist/cmd/dns11.js completion bash ;;

@@ -44,7 +44,7 @@ download() {
   if [ -z "$updated" ]; then own_apt "$arch" update; fi
   updated=yes
   (cd "$CACHE/$arch" && own_apt "$arch" download "$name=${version//%3a/:}") ||
-    fail "Debian has no $name $version any more: scripts/release/base.sh --update"
+    fail "Debian has no $name $version any more: scripts/release/base.sh --update; for an earlier release, DEBIAN_MIRROR=http://snapshot.debian.org/archive/debian/DAY"
 }
 
 main() {

@@ -18,6 +18,7 @@ type Component = {
   readonly group?: string;
   readonly version: string;
   readonly purl: string;
+  readonly cpe?: string;
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
   readonly licenses?: readonly ({ license: { id: string } } | { expression: string })[];
 };
@@ -66,6 +67,10 @@ test("the bill of materials has the fields that CycloneDX requires", async () =>
       else assert.match(license.expression, / (?:OR|AND|WITH) /, what);
     }
   }
+  const nodes = all.filter(({ name }) => name.startsWith("node-linux-"));
+  assert.equal(nodes.length, 2);
+  // Scanners know Node by this, not by the package that has it.
+  for (const { cpe, version } of nodes) assert.equal(cpe, `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`);
   const refs = all.map((component) => component["bom-ref"]);
   assert.equal(new Set(refs).size, refs.length);
   assert.equal(new Set(bill.dependencies.map(({ ref }) => ref)).size, bill.dependencies.length);
