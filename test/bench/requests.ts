@@ -37,6 +37,7 @@ const LISTS = [
   "/v1/matrix",
   "/v1/upstreams",
   "/v1/failures",
+  "/v1/policies",
   "/v1/history",
 ];
 

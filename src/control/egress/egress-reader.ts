@@ -3,6 +3,7 @@
  */
 import type { EgressConnection, EgressContainer, EgressOwner, EgressReport } from "../../api/egress.ts";
 import { Fault } from "../../base/lib/fault.ts";
+import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
@@ -43,17 +44,32 @@ export async function egressReport({ containers, egress }: EgressPorts, filter: 
   await recording.refresh((id, name) => isMeant(filter, id, name, facts.get(id)));
   const recorded = new Map([...recording.list()].map((each) => [each.id, each]));
   const owners = new AddressOwners(facts);
-  const ids = new Set([...facts.keys(), ...recorded.keys()]);
-  const report = [...ids].flatMap((id): EgressContainer[] => {
-    const fact = facts.get(id);
-    const known = recorded.get(id);
-    const name = fact?.name ?? known?.name ?? id.slice(0, 12);
-    if (!isMeant(filter, id, name, fact)) return [];
-    const missing = fact === undefined ? [] : recording.missingOf(id);
-    const place = fact === undefined ? undefined : namedContainer(fact);
-    const missingSinceMs = known?.history.missingSinceMs;
-    return [
-      {
+  const ids = [...new Set([...facts.keys(), ...recorded.keys()])];
+  /** A container may have a thousand connections, and all together a hundred thousand. */
+  function* eachContainer(): Generator<EgressContainer | undefined> {
+    for (const id of ids) {
+      const fact = facts.get(id);
+      const known = recorded.get(id);
+      const name = fact?.name ?? known?.name ?? id.slice(0, 12);
+      if (!isMeant(filter, id, name, fact)) continue;
+      const connections: EgressConnection[] = [];
+      for (const { address, protocol, port, names, firstMs, lastMs, count } of known?.history.list() ?? []) {
+        connections.push({
+          address,
+          protocol: PROTOCOLS.get(protocol) ?? String(protocol),
+          port: port === 0 ? null : port,
+          names,
+          owner: owners.of(address, fact),
+          first: new Date(firstMs).toISOString(),
+          last: new Date(lastMs).toISOString(),
+          count,
+        });
+        yield undefined;
+      }
+      const missing = fact === undefined ? [] : recording.missingOf(id);
+      const place = fact === undefined ? undefined : namedContainer(fact);
+      const missingSinceMs = known?.history.missingSinceMs;
+      yield {
         container: name,
         containerId: id,
         project: place?.project ?? null,
@@ -62,21 +78,11 @@ export async function egressReport({ containers, egress }: EgressPorts, filter: 
         sharedWith: (fact && sharedOwner(facts, fact)?.name) ?? null,
         missingSince: missingSinceMs === undefined ? null : new Date(missingSinceMs).toISOString(),
         notRecorded: missing.map(({ text }) => text),
-        connections: (known?.history.list() ?? []).map(
-          ({ address, protocol, port, names, firstMs, lastMs, count }): EgressConnection => ({
-            address,
-            protocol: PROTOCOLS.get(protocol) ?? String(protocol),
-            port: port === 0 ? null : port,
-            names,
-            owner: owners.of(address, fact),
-            first: new Date(firstMs).toISOString(),
-            last: new Date(lastMs).toISOString(),
-            count,
-          }),
-        ),
-      },
-    ];
-  });
+        connections,
+      };
+    }
+  }
+  const report = await gatherInSlices(eachContainer());
   if (filter.container !== undefined && report.length === 0)
     throw new Fault(
       "NO_SUCH_CONTAINER",

@@ -3,10 +3,11 @@
  * about readers: followers poll.
  */
 import { bareName } from "../../base/dns/name.ts";
-import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import type { FailureReport, FailuresReport } from "../../api/failures.ts";
 import { typeName } from "../../base/dns/record-type.ts";
+import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { FailureRecord } from "../../base/model/failure-record.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
@@ -48,13 +49,8 @@ export class FailureReader {
     const isWanted = (id: string): boolean =>
       (containerId === undefined || id === containerId) && acceptsId?.(id) !== false;
     const situations = await Situations.open(this.#ports);
-    const failures: FailureReport[] = [];
-    for (const table of [...this.#ports.failures.tables(containerId)]) {
-      if (acceptsId?.(table.containerId) === false) continue;
-      failures.push(...this.#reports(table, situations, () => true));
-      // Let pending queries run first.
-      await turn();
-    }
+    const tables = [...this.#ports.failures.tables(containerId)].filter((table) => isWanted(table.containerId));
+    const failures = await gatherInSlices(this.#eachReport(tables, situations), 1);
     failures.sort((a, b) => (a.last < b.last ? 1 : -1));
     return {
       failures: failures.slice(0, RETURNED_MAX),
@@ -69,50 +65,49 @@ export class FailureReader {
     signal: AbortSignal,
     { containerId, acceptsId }: FailureFilter = {},
   ): AsyncGenerator<FailureReport, void> {
-    const seen = new WeakMap<FailureTable, Map<string, number>>();
+    /** The last failure of each table that was looked at. */
+    const seenMs = new WeakMap<FailureTable, number>();
     while (!signal.aborted) {
       const changed = [...this.#ports.failures.tables(containerId)].filter(
-        (table) =>
-          acceptsId?.(table.containerId) !== false && table.lastMs > Math.max(-1, ...(seen.get(table)?.values() ?? [])),
+        (table) => acceptsId?.(table.containerId) !== false && table.lastMs > (seenMs.get(table) ?? -1),
       );
       const situations = changed.length === 0 ? undefined : await Situations.open(this.#ports);
       for (const table of situations === undefined ? [] : changed) {
-        const before = seen.get(table) ?? new Map<string, number>();
-        const reports = this.#reports(table, situations as Situations, (record) => {
-          const key = `${record.type} ${record.rcode} ${record.name ?? ""}`;
-          const isNew = record.lastMs > (before.get(key) ?? -1);
-          before.set(key, record.lastMs);
-          return isNew;
-        });
-        seen.set(table, before);
+        const sinceMs = seenMs.get(table) ?? -1;
+        seenMs.set(table, table.lastMs);
+        const found = this.#reports(table, situations as Situations, ({ lastMs }) => lastMs > sinceMs);
+        const reports = await gatherInSlices(found, 1);
         yield* reports.toSorted((a, b) => (a.last < b.last ? -1 : 1));
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  #reports(table: FailureTable, situations: Situations, isWanted: (record: FailureRecord) => boolean): FailureReport[] {
+  *#eachReport(tables: readonly FailureTable[], situations: Situations): Generator<FailureReport | undefined> {
+    for (const table of tables) yield* this.#reports(table, situations, () => true);
+  }
+
+  /** One record after the other: what a container looks up decides how long it takes to find the cause. */
+  *#reports(
+    table: FailureTable,
+    situations: Situations,
+    isWanted: (record: FailureRecord) => boolean,
+  ): Generator<FailureReport | undefined> {
     const { facts } = this.#ports.containers;
     const fact = facts.get(table.containerId);
     const owner = fact === undefined ? undefined : ownerOf(facts, fact);
     const search = fact === undefined ? [] : searchDomains(situations, fact, owner ?? fact);
     const nowMs = performance.now();
     const wallMs = Date.now() - nowMs;
-    return [...table.records()]
-      .filter((record) => !isSearchStep(record, search) && isWanted(record))
-      .map((record) => {
-        const present = failureCause(this.#ports, table, record, situations);
-        const recorded = this.#recorded.of(table, record);
-        if (isFresh(record, recorded, nowMs) && present !== null && present.code !== "resolves-now")
-          this.#recorded.note(table, record, present);
-        const judged = judge(record, {
-          present,
-          recorded,
-          isRunning: fact !== undefined,
-          nowMs,
-        });
-        return report(record, judged, { table, fact, situations, wallMs });
-      });
+    for (const record of [...table.records()]) {
+      if (isSearchStep(record, search) || !isWanted(record)) continue;
+      const present = failureCause(this.#ports, table, record, situations);
+      const recorded = this.#recorded.of(table, record);
+      if (isFresh(record, recorded, nowMs) && present !== null && present.code !== "resolves-now")
+        this.#recorded.note(table, record, present);
+      const judged = judge(record, { present, recorded, isRunning: fact !== undefined, nowMs });
+      yield report(record, judged, { table, fact, situations, wallMs });
+    }
   }
 }
 

@@ -2,8 +2,6 @@
  * MisleadingNames: names that resolve, but not to what their clients need. No query fails, so they are in no failure table:
  * they follow from what is known about containers, and from who has got which answers lately.
  */
-import { setImmediate as turn } from "node:timers/promises";
-
 import type { MisleadingName } from "../../api/failures.ts";
 import { causesOf } from "../causes/causes.ts";
 import { searchShadowCause } from "../causes/client-causes.ts";
@@ -31,8 +29,8 @@ export async function misleadingNames(
   return [
     ...ambiguousNames(running, clients, situations.prefersOwnProject),
     ...lostAliases(situations, running, clients),
-    ...(await pausedNames(situations, running, clients)),
-    ...(await movedNames(situations, clients)),
+    ...(await gatherInSlices(eachPaused(situations, running, clients), 1)),
+    ...(await gatherInSlices(eachMoved(situations, clients), 1)),
     ...(await shadowedNames(ports, situations, clients)),
   ];
 }
@@ -50,7 +48,9 @@ function ambiguousNames(
     for (const { networkName, names } of container.endpoints) {
       if (!names.includes(name)) continue;
       const key = `${networkName}\n${name}`;
-      byName.set(key, [...(byName.get(key) ?? []), container]);
+      const owners = byName.get(key);
+      if (owners === undefined) byName.set(key, [container]);
+      else owners.push(container);
     }
   }
   const networks = new Set(clients.flatMap(({ endpoints }) => endpoints.map(({ networkName }) => networkName)));
@@ -82,37 +82,33 @@ function lostAliases(
   );
 }
 
-async function pausedNames(
+function* eachPaused(
   { answers }: Situations,
   running: readonly KnownContainer[],
   clients: readonly KnownContainer[],
-): Promise<MisleadingName[]> {
-  const found: MisleadingName[] = [];
+): Generator<MisleadingName | undefined> {
   for (const container of running.filter(({ isPaused }) => isPaused)) {
     const cause = pausedCause(container);
-    for (const queried of queriedNames(container, clients, answers, (ageMs) => ageMs <= RECENT_MS)) {
-      found.push({ ...queried, containers: [container.name], cause });
-    }
-    await turn();
+    const names = yield* queriedNames(container, clients, answers, (ageMs) => ageMs <= RECENT_MS);
+    for (const queried of names) yield { ...queried, containers: [container.name], cause };
   }
-  return found;
 }
 
-async function movedNames(
+function* eachMoved(
   { moves, answers }: Situations,
   clients: readonly KnownContainer[],
-): Promise<MisleadingName[]> {
-  const found: MisleadingName[] = [];
+): Generator<MisleadingName | undefined> {
   for (const move of moves) {
     const agoMs = performance.now() - move.atMs;
     const moved = { id: move.containerId, endpoints: [move] };
-    for (const queried of queriedNames(moved, clients, answers, (ageMs) => ageMs > agoMs)) {
-      const cause = moveCause(queried.name, move, queried.clients, agoMs);
-      found.push({ ...queried, containers: [move.container], cause });
-    }
-    await turn();
+    const names = yield* queriedNames(moved, clients, answers, (ageMs) => ageMs > agoMs);
+    for (const queried of names)
+      yield {
+        ...queried,
+        containers: [move.container],
+        cause: moveCause(queried.name, move, queried.clients, agoMs),
+      };
   }
-  return found;
 }
 
 /** Names that upstream servers answer, although containers have them, also with a domain of the client's search list. */
@@ -163,17 +159,21 @@ interface NamedContainer {
   readonly endpoints: readonly Pick<KnownEndpoint, "networkName" | "names">[];
 }
 
-/** Which clients have resolved the names of a container. `isWanted` decides by the age of an answer, in milliseconds. */
-function queriedNames(
+/**
+ * Which clients have resolved the names of a container, one client after the other. `isWanted` decides by the age of an answer, in
+ * milliseconds.
+ */
+function* queriedNames(
   { id, endpoints }: NamedContainer,
   clients: readonly KnownContainer[],
   answers: Situations["answers"],
   isWanted: (ageMs: number) => boolean,
-): Pick<MisleadingName, "name" | "network" | "clients">[] {
+): Generator<undefined, Pick<MisleadingName, "name" | "network" | "clients">[]> {
   const found = new Map<string, { name: string; network: string; clients: string[] }>();
   for (const { networkName: network, names } of endpoints) {
     for (const client of clients) {
       if (client.id === id || !client.endpoints.some(({ networkName }) => networkName === network)) continue;
+      yield undefined;
       const own = answers.of(client.id);
       for (const name of names) {
         const last = own.get(name) ?? own.get(`${name}.${network.toLowerCase()}`);

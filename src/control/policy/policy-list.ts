@@ -2,6 +2,7 @@
  * PolicyList: the containers with a policy, and how far each is confined.
  */
 import type { ClosedMoment, PoliciesReport, PolicyContainer } from "../../api/policies.ts";
+import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { addressText } from "../../base/model/address.ts";
 import type { Held } from "../../policy/book/policy-book.ts";
@@ -76,8 +77,8 @@ const NAMES_ONLY: ClosedMoment = {
     "only names that are asked of dns11 are filtered (addresses: names): a program that has an address, or asks another server, is not held",
 };
 
-export function listPolicies({ containers, policies }: Ports): PoliciesReport {
-  const facts = containers.facts;
+export async function listPolicies(ports: Ports): Promise<PoliciesReport> {
+  const { policies } = ports;
   return {
     policies: policies.policies.map(({ name, mode, where, scopes, allow, deny }) => ({
       name,
@@ -87,12 +88,19 @@ export function listPolicies({ containers, policies }: Ports): PoliciesReport {
       allow: allow.length,
       deny: deny.length,
     })),
-    containers: [...facts.values()].flatMap((fact) => {
-      const owner = sharedOwner(facts, fact) ?? fact;
-      const assignment = policies.assignmentOf(owner.id);
-      return assignment.policies.length === 0 ? [] : [containerOf({ containers, policies }, fact, owner, assignment)];
-    }),
+    containers: await gatherInSlices(eachContainer(ports), 1),
   };
+}
+
+/** The kernel is asked for each what it has refused. */
+function* eachContainer(ports: Ports): Generator<PolicyContainer | undefined> {
+  const { facts } = ports.containers;
+  const assignments = ports.policies.assignments();
+  for (const fact of [...facts.values()]) {
+    const owner = sharedOwner(facts, fact) ?? fact;
+    const assignment = assignments.get(owner.id);
+    yield assignment && containerOf(ports, fact, owner, assignment);
+  }
 }
 
 function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, assignment: Assignment): PolicyContainer {
