@@ -38,18 +38,20 @@ export class QueryLog {
     if (this.#timer === undefined) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#write();
+    while (this.#write() > 0);
     this.#logOmitted();
   }
 
-  #write(): void {
+  /** Returns how many reports there were. */
+  #write(): number {
     const now = performance.now();
     if (now >= this.#secondEndsMs) {
       this.#logOmitted();
       this.#secondEndsMs = now + SECOND_MS;
       this.#lines = 0;
     }
-    for (const report of this.#take()) {
+    const reports = this.#take();
+    for (const report of reports) {
       if ("missed" in report) {
         this.#omitted += report.missed;
       } else if (this.#lines >= LIMITS.queryLogLines) {
@@ -64,6 +66,7 @@ export class QueryLog {
         this.#log.info({ received, ...Object.fromEntries(fields) }, "query");
       }
     }
+    return reports.length;
   }
 
   #logOmitted(): void {

@@ -28,6 +28,9 @@ const READINGS = 5;
 const READING_MS = 1;
 const CLOCK_SLACK_MS = 5;
 
+/** A follower's pause, in multiples of the time that its last batch has taken. */
+const PAUSE_SHARE = 9;
+
 type NameOf = (containerId: string) => string | undefined;
 
 export class QueryReader {
@@ -57,8 +60,11 @@ export class QueryReader {
     const { queries } = last > 0 ? await this.#read(filter, last, undefined, cursor.positions) : { queries: [] };
     yield queries;
     while (!signal.aborted) {
+      const startMs = performance.now();
       yield this.#newReports(cursor.takeNew());
-      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+      // What a batch takes to be explained grows with the containers; queries are answered most of the time nevertheless.
+      const pauseMs = Math.min((performance.now() - startMs) * PAUSE_SHARE, LIMITS.tailEveryMsMax);
+      await sleep(Math.max(everyMs, pauseMs), undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -129,6 +135,8 @@ class HistoryCursor {
   readonly positions = new WeakMap<QueryHistory, number>();
   readonly #histories: QueryHistories;
   readonly #filter: QueryFilter;
+  /** Those with new queries for which there was no room, in the order in which they wait. */
+  #left = new Set<QueryHistory>();
 
   constructor(histories: QueryHistories, filter: QueryFilter) {
     this.#histories = histories;
@@ -142,8 +150,13 @@ class HistoryCursor {
     const updated = acceptedHistories(this.#histories, this.#filter).filter(
       (history) => history.lastSeq > this.#positionOf(history),
     );
-    const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / updated.length));
-    for (const history of updated) {
+    const isUpdated = new Set(updated);
+    const waiting = [...this.#left].filter((each) => isUpdated.has(each));
+    const inOrder = [...waiting, ...updated.filter((each) => !this.#left.has(each))];
+    const now = inOrder.slice(0, LIMITS.tailQueriesAtOnce / LIMITS.tailQueriesEach);
+    this.#left = new Set(inOrder.slice(now.length));
+    const each = Math.floor(LIMITS.tailQueriesAtOnce / now.length);
+    for (const history of now) {
       const position = this.#positionOf(history);
       const entries = [...history.since(position, each)];
       const count = history.lastSeq - position - entries.length + history.skippedSince(position);
