@@ -77,8 +77,10 @@ function findClient({ containers, histories }: ControlPorts, nameOrId: string): 
 function countersOf({ containers }: ControlPorts, filter: ComposeFilter | undefined): CountersReport {
   const all = [...containers.facts.values()].flatMap(({ id, name }) => {
     const attachment = containers.attachmentOf(id);
-    if (attachment === undefined || filter?.acceptsId(id) === false) return [];
-    return [{ container: name, counters: attachment.counters ?? {} }];
+    // One that is not served in its namespace may have asked the listener.
+    const counters = attachment?.counters ?? containers.clients.of(id)?.counters;
+    if ((attachment === undefined && counters === undefined) || filter?.acceptsId(id) === false) return [];
+    return [{ container: name, counters: counters ?? {} }];
   });
   return { containers: all };
 }
