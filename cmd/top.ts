@@ -141,12 +141,12 @@ async function watch(
     done.abort();
   });
   try {
-    statistics.addCounters(await countersOf(client, places), Date.now());
+    statistics.addCounters(await countersOf(client, places), performance.now());
     await addState(client, places, statistics);
     for (let second = 1; ; second++) {
       await sleep(INTERVAL_MS, end);
       if (end.aborted) break;
-      statistics.addCounters(await countersOf(client, places), Date.now());
+      statistics.addCounters(await countersOf(client, places), performance.now());
       if (second % STATE_EVERY_S === 0) await addState(client, places, statistics);
       if (!show(statistics.snapshot(Date.now()))) break;
     }

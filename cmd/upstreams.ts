@@ -7,7 +7,7 @@ import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/upstreams
 import { missingText } from "../src/base/model/server-text.ts";
 import { type ProjectOptions, addProjectOption, namesOfProject } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
-import { jsonLine } from "./text/printable.ts";
+import { jsonLine, printableLines } from "./text/printable.ts";
 import { type Cell, type Column, table } from "./text/table.ts";
 import { type Display, displayOf } from "./text/terminal.ts";
 import { localTime } from "./text/time.ts";
@@ -52,8 +52,9 @@ function ofProject(report: UpstreamReport, names: ReadonlySet<string> | undefine
 }
 
 function upstreamsText({ tracksServers, upstreams, missing = [] }: UpstreamReport, display: Display): string {
-  const lost = missing.map((each) => `${missingText(each)}; for ${each.uses.map(useText).join("; ")}\n`);
-  if (upstreams.length === 0) return `no served container has an upstream server\n${lost.join("")}`;
+  // Docker accepts any bytes in the name of a network.
+  const lost = printableLines(missing.map((each) => `${missingText(each)}; for ${each.uses.map(useText).join("; ")}`));
+  if (upstreams.length === 0) return `no served container has an upstream server\n${lost}`;
   const note = tracksServers
     ? ""
     : "\nfailover is off: servers are queried as Docker does, without health checks or counters\n";
@@ -61,7 +62,7 @@ function upstreamsText({ tracksServers, upstreams, missing = [] }: UpstreamRepor
     HEAD,
     upstreams.map((each) => row(each, Date.now())),
     display,
-  )}${lost.length > 0 ? "\n" : ""}${lost.join("")}${note}`;
+  )}${lost === "" ? "" : "\n"}${lost}${note}`;
 }
 
 function row(upstream: Upstream, nowMs: number): Cell[] {

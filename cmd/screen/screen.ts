@@ -7,6 +7,8 @@ const ALTERNATE = "\u001B[?1049h";
 const ORIGINAL = "\u001B[?1049l";
 const HIDE_CURSOR = "\u001B[?25l";
 const SHOW_CURSOR = "\u001B[?25h";
+const WRAP_OFF = "\u001B[?7l";
+const WRAP_ON = "\u001B[?7h";
 const HOME = "\u001B[H";
 const CLEAR_LINE = "\u001B[K";
 const CLEAR_BELOW = "\u001B[J";
@@ -24,7 +26,7 @@ export class Screen {
     };
     process.on("exit", this.#onExit);
     process.stdout.on("resize", onResize);
-    process.stdout.write(ALTERNATE + HIDE_CURSOR + HOME + CLEAR_BELOW);
+    process.stdout.write(ALTERNATE + HIDE_CURSOR + WRAP_OFF + HOME + CLEAR_BELOW);
     if (process.stdin.isTTY) {
       process.stdin.setRawMode(true);
       process.stdin.on("data", this.#onTyped);
@@ -37,7 +39,8 @@ export class Screen {
 
   /** Overwrites the previous frame in place, so that the screen does not flicker. */
   draw(lines: readonly string[]): void {
-    const shown = lines.slice(0, this.size.rows).map((line) => line + CLEAR_LINE);
+    // After a line that is as wide as the screen, terminals would clear its last character.
+    const shown = lines.slice(0, this.size.rows).map((line) => CLEAR_LINE + line);
     process.stdout.write(HOME + shown.join("\r\n") + CLEAR_BELOW);
   }
 
@@ -51,6 +54,6 @@ export class Screen {
       process.stdin.setRawMode(false);
       process.stdin.pause();
     }
-    process.stdout.write(SHOW_CURSOR + ORIGINAL);
+    process.stdout.write(WRAP_ON + SHOW_CURSOR + ORIGINAL);
   }
 }

@@ -8,6 +8,7 @@ import type {
   PolicyContainer,
   PolicyRefusal,
 } from "../../src/api/policies.ts";
+import { printableLines } from "./printable.ts";
 import { localTime } from "./time.ts";
 import { type Column, type Row, table } from "./table.ts";
 import type { Display } from "./terminal.ts";
@@ -73,9 +74,9 @@ function openText(containers: readonly PolicyContainer[]): string {
       .filter(({ notServed }) => notServed === null)
       .map((container): ClosedMoment => container[each])
       .filter(({ isClosed }) => !isClosed);
-    return [...new Set(open.map(({ because }) => because))].map((because) => `open at ${each}: ${because}\n`);
+    return [...new Set(open.map(({ because }) => because))].map((because) => `open at ${each}: ${because}`);
   });
-  return reasons.join("");
+  return printableLines(reasons);
 }
 
 export function verdictText({

@@ -81,9 +81,13 @@ export class QueryStatistics {
     if (this.#queries.length > QUERIES_MAX * 2) this.#queries = this.#queries.slice(-QUERIES_MAX);
   }
 
-  addCounters({ containers }: CountersReport, nowMs: number): void {
+  /** On any clock that nobody sets. */
+  addCounters({ containers }: CountersReport, atMs: number): void {
     const counters = new Map(containers.map((each) => [each.container, each.counters]));
-    this.#samples.push({ atMs: nowMs, counters });
+    this.#samples.push({ atMs, counters });
+    this.#samples = this.#samples.filter(
+      (each, index, all) => atMs - each.atMs <= WINDOW_MS || index >= all.length - 2,
+    );
   }
 
   /** Names of containers that fail now; steps of a search list are none. */
@@ -102,7 +106,6 @@ export class QueryStatistics {
     const from = nowMs - WINDOW_MS;
     this.#queries = this.#queries.filter(({ atMs }) => atMs >= from).slice(-QUERIES_MAX);
     this.#missed = this.#missed.filter(({ atMs }) => atMs >= from);
-    this.#samples = this.#samples.filter(({ atMs }, index, all) => atMs >= from || index >= all.length - 2);
     const queries = this.#queries.map(({ query }) => query);
     const names = [...groups(queries, ({ name }) => name ?? "")].map(([, own]) => this.#nameFigures(own));
     const containers = this.#containers(queries);

@@ -21,7 +21,6 @@ export interface Focus {
   readonly index: number;
 }
 
-const WIDE = 140;
 const GAP = "  ";
 const BETWEEN = "   ";
 /** The minimum width of the name column. */
@@ -32,6 +31,9 @@ const HEAD_LINES = 1;
 const FIGURES = ["QUERIES", "CACHED", "STALE", "NX", "FAIL", "P50", "P99"];
 /** The width of each column of numbers; the first one is Q/S or FROM. */
 const WIDTHS = [5, 7, 6, 5, 6, 6, 7, 7];
+const NUMBERS_WIDTH = WIDTHS.reduce((sum, each) => sum + each + 1, 0);
+/** From here on both panels are side by side. */
+const WIDE = 2 * (NAME_MIN + NUMBERS_WIDTH) + BETWEEN.length;
 
 interface Panel {
   readonly head: readonly string[];
@@ -161,8 +163,7 @@ function linesOf(
   maxLines: number,
   paint: Paint,
 ): string[] {
-  const numbers = WIDTHS.reduce((sum, each) => sum + each + 1, 0);
-  const nameWidth = Math.max(NAME_MIN, width - numbers);
+  const nameWidth = Math.max(NAME_MIN, width - NUMBERS_WIDTH);
   const write = (row: readonly string[]): string =>
     row
       .map((cell, index) => (index === 0 ? fitted(printable(cell), nameWidth) : cell.padStart(WIDTHS[index - 1] ?? 0)))

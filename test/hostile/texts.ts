@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { LIMITS } from "../../src/base/limits.ts";
 import { dns11 } from "../support/program/dns11.ts";
 import { dig } from "../support/client/dig.ts";
+import { createNetwork } from "../support/engine/container.ts";
 import { ensureImage, labelledImage } from "../support/engine/image.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";
@@ -13,6 +14,7 @@ import type { Attack, Rig } from "./rig.ts";
 const STEERING = "\\027[2J\\027[31m\\155\\010\\013\\127\\155.evil.test";
 // Characters that control a terminal or reverse text, except for our own line ends.
 const CONTROL = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+const ODD_NETWORK = "odd\u001b[2J\u001b]0;owned\u0007";
 const SERVER = "127.0.0.1:6379";
 /** More characters than are read. */
 const MANY = `/${Array.from({ length: 6_000 }, (_, index) => index.toString(36).padStart(15, "a")).join("/")}/${SERVER}`;
@@ -32,6 +34,10 @@ async function steer(rig: Rig): Promise<void> {
   };
   const odd = { name: "odd", networks: [{ name: "attackers", aliases }], labels };
   await rig.addAttacker({ ...odd, args: ["--hostname=odd"] });
+  await createNetwork(rig.engine, ODD_NETWORK);
+  await rig.addAttacker({ name: "on-odd", networks: [ODD_NETWORK] });
+  const notThere = { "io.dns11.dns": "container:on-odd@elsewhere" };
+  await rig.addAttacker({ name: "misled", networks: [ODD_NETWORK], labels: notThere });
   for (let times = 0; times < 2; times++) await dig(rig.plain, "+time=1", STEERING);
   for (const words of [
     ["status"],
@@ -39,6 +45,8 @@ async function steer(rig: Rig): Promise<void> {
     ["tail", "plain", "-n", "20"],
     ["top", "--once"],
     ["explain", "plain", "a"],
+    ["upstreams"],
+    ["policy"],
     ...["status", "ps", "names", "failures", "doctor", "upstreams"].map((command) => [command, "--json"]),
     ["names"],
     ["failures", "--all"],
@@ -48,6 +56,7 @@ async function steer(rig: Rig): Promise<void> {
     assert.ok(text.length > 0, words.join(" "));
     assert.doesNotMatch(text, CONTROL, words.join(" "));
   }
+  assert.match(await shown(rig, "upstreams"), /is not on network "elsewhere"; use one of odd/);
   // A query has ended when the client is told that its server does not reply.
   await waitFor("the names that were queried to be shown escaped", async () =>
     /\\027\[2J/.test(await shown(rig, "tail", "plain", "-n", "20")) ? true : undefined,
