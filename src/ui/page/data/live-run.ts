@@ -25,6 +25,8 @@ const OWN_QUERIES = 20;
 const AFTER_EVENT_MS = 500;
 /** dns11 runs, and records no names. */
 const FAILURES_OFF = "QUERIES_OFF";
+/** Too many pages and tabs ask at once. */
+const BUSY = "UI_BUSY";
 const FAILING = "SERVFAIL,NXDOMAIN,REFUSED,FORMERR,NOTIMP,BADVERS";
 
 export class LiveRun implements Run {
@@ -143,9 +145,11 @@ export class LiveRun implements Run {
   #onPolled(error: ApiError | undefined): void {
     const { connection, areFailuresOff } = this.#board;
     const before = connection.value;
-    areFailuresOff.set(error?.code === FAILURES_OFF);
+    const areOff = error?.code === FAILURES_OFF;
+    areFailuresOff.set(areOff);
+    if (areOff) this.#failures.forget();
     const state = stateOf(error);
-    if (before.state === state) return;
+    if (state === undefined || before.state === state) return;
     connection.set(state === "live" ? { state } : { state, sinceMs: Date.now() });
     // What was known may be of another run.
     if (state === "live" && before.state !== "connecting" && !document.hidden) {
@@ -154,7 +158,9 @@ export class LiveRun implements Run {
   }
 }
 
-function stateOf(error: ApiError | undefined): Exclude<Connection["state"], "connecting" | "snapshot"> {
+/** undefined: it does not say whether dns11 runs. */
+function stateOf(error: ApiError | undefined): Exclude<Connection["state"], "connecting" | "snapshot"> | undefined {
+  if (error?.code === BUSY) return undefined;
   if (error === undefined || error.code === FAILURES_OFF) return "live";
   if (error.code === "UI_TOKEN") return "denied";
   return error.code === "UNREACHABLE" ? "no-server" : "no-daemon";

@@ -8,6 +8,8 @@ import type { Cell } from "./cell.ts";
 /** Called after each request. */
 export type OnPolled = (error: ApiError | undefined) => void;
 
+const PUT_OFF_MS_MAX = 5_000;
+
 export class Poll<T> {
   readonly #api: Api;
   readonly #path: string;
@@ -19,6 +21,8 @@ export class Poll<T> {
   #isBusy = false;
   /** Requested again while a request was under way. */
   #isWanted = false;
+  /** Until when what asks for it again and again can put it off. */
+  #untilMs: number | undefined;
 
   constructor(api: Api, path: string, cell: Cell<T | null>, everyMs: number, onPolled: OnPolled = () => {}) {
     this.#api = api;
@@ -41,13 +45,26 @@ export class Poll<T> {
   /** Earlier than its turn; what asks for it often is answered once. */
   soon(afterMs: number): void {
     if (this.#isBusy) this.#isWanted = true;
+    const nowMs = performance.now();
+    this.#untilMs ??= nowMs + PUT_OFF_MS_MAX;
+    this.#after(Math.max(0, Math.min(afterMs, this.#untilMs - nowMs)));
+  }
+
+  /** The value is not to be shown any more. */
+  forget(): void {
+    this.#last = "";
+    this.#cell.set(null);
+  }
+
+  #after(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#request(), afterMs);
+    this.#timer = setTimeout(() => void this.#request(), ms);
   }
 
   async #request(): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
+    this.#untilMs = undefined;
     let error: ApiError | undefined;
     try {
       const text = await this.#api.text(this.#path);
@@ -63,6 +80,6 @@ export class Poll<T> {
     if (this.#timer === undefined) return;
     const next = this.#isWanted ? 0 : this.#everyMs;
     this.#isWanted = false;
-    this.soon(next);
+    this.#after(next);
   }
 }
