@@ -121,7 +121,7 @@ await build({
   target: ["es2022", "chrome111", "firefox114", "safari16.4"],
   jsx: "automatic",
   jsxImportSource: "preact",
-  // Of what is inside.
+  // The license of preact, which is bundled.
   banner: { js: `/*!\npreact\n\n${readFileSync("node_modules/preact/LICENSE", "utf8")}*/` },
   logLevel: "warning",
 });

@@ -72,8 +72,8 @@ finish() {
 undo() {
   if [ -e "$LIST" ]; then remove_listed; fi
   if [ -d "$HOME_FOLDER.previous" ]; then
+    copy_files "$HOME_FOLDER.previous/tree" || printf 'install: not all files of the earlier version could be put back\n' >&2
     mv "$HOME_FOLDER.previous" "$HOME_FOLDER"
-    copy_files "$HOME_FOLDER/tree" || true
     printf 'install: the earlier version is in place again\n' >&2
   fi
 }
@@ -158,7 +158,7 @@ download() {
     shift 2
     curl "$@" --output "$target" "$url/$file" || fail "cannot download $url/$file; nothing was installed"
   elif has wget; then
-    # It goes on where it cannot tell who answers.
+    # That of busybox downloads even where it cannot check the certificate.
     case $url in https:*) if wget --help 2>&1 | grep -q BusyBox; then fail 'the wget of busybox does not check certificates: install curl'; fi ;; esac
     wget -q -O "$2" "$url/$1" || fail "cannot download $url/$1; nothing was installed"
   else
@@ -247,10 +247,10 @@ install_archive() {
     mkdir -p "${SETTINGS%/*}"
     cp "$work/settings" "$SETTINGS"
   fi
-  rm "$HOME_FOLDER/incomplete"
   swapped=
-  rm -rf "$HOME_FOLDER.previous"
   "$HOME_FOLDER/scripts/postinst" configure "$old"
+  rm "$HOME_FOLDER/incomplete"
+  rm -rf "$HOME_FOLDER.previous"
 }
 
 # An earlier run may have been killed between two steps.
@@ -300,7 +300,10 @@ END
 remove_listed() {
   while read -r path; do rm -f "$path"; done <"$HOME_FOLDER/installed-files"
   sort -r "$HOME_FOLDER/created-folders" >"$work/folders"
-  rm -rf "$HOME_FOLDER"
+  # Not in place any more before anything of it is gone: this may be interrupted, too.
+  rm -rf "$HOME_FOLDER.new"
+  mv "$HOME_FOLDER" "$HOME_FOLDER.new"
+  rm -rf "$HOME_FOLDER.new"
   while read -r path; do rmdir "$path" 2>/dev/null || true; done <"$work/folders"
 }
 

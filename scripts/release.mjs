@@ -49,7 +49,7 @@ try {
   process.exit(1);
 }
 
-/** What somebody else has in a folder stays; our own may hold half a release. */
+/** What somebody else has in a folder stays. The default folder is always replaced. */
 function mustBeReplaceable() {
   if (process.argv[2] === undefined || !existsSync(out)) return;
   const present = readdirSync(out);

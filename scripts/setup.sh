@@ -91,7 +91,7 @@ has() {
 
 # Debian runs this program before it starts the service of a newly installed package; exit code 101 forbids it.
 deny_services() {
-  # One run after the other, and the first one may have been killed.
+  # Waits for another run, and undoes what a killed one left.
   exec 9</var/lib/dpkg
   flock 9
   allow_services

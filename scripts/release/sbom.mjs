@@ -131,7 +131,7 @@ function npmComponent({ path, ref, locked }, where) {
       : {}),
     ...(locked.license === undefined ? {} : { licenses: licensesOf(locked.license) }),
     purl: ref,
-    // By which scanners find what is known of Node, whoever has packed it.
+    // Scanners look up Node's vulnerabilities by this name.
     ...(full.startsWith("node-linux-") ? { cpe: `cpe:2.3:a:nodejs:node.js:${locked.version}:*:*:*:*:*:*:*` } : {}),
     properties: [{ name: "dns11:contained-in", value: where }],
   };

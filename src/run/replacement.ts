@@ -3,19 +3,32 @@
  * changes.
  */
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import { CALLS_DENIED } from "./deny-system-calls.ts";
 
 const FLAG = "--replace";
+const NOTIFY_SOCKET = "NOTIFY_SOCKET";
 
 /**
- * Whether this process was started to replace the one that a supervisor follows. The supervisor follows this one only after a takeover;
- * if that process ends without one, it starts the program again.
+ * Whether a process that a supervisor follows has started this one. The supervisor follows this one only after a takeover; if that
+ * process ends without one, it starts the program again. Only `startReplacement` sets CALLS_DENIED.
  */
-export function isSupervisorsNext(environment: NodeJS.ProcessEnv = process.env): boolean {
-  return environment[CALLS_DENIED] === "1" && (environment["NOTIFY_SOCKET"] ?? "") !== "";
+export function isStartedBySupervised(): boolean {
+  return process.env[CALLS_DENIED] === "1" && (process.env[NOTIFY_SOCKET] ?? "") !== "";
+}
+
+/** Whether a supervisor such as systemd follows that process. */
+export function isSupervised(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "latin1")
+      .split("\0")
+      .some((each) => each.startsWith(`${NOTIFY_SOCKET}=`));
+  } catch {
+    return false;
+  }
 }
 
 /** The first process of a PID namespace. */

@@ -37,7 +37,7 @@ import { ExclusiveResources } from "./exclusive-resources.ts";
 import { type ReadSettings, type ReloadScope, Reloads } from "./reloads.ts";
 import { FolderWatches } from "./folders/folder-watches.ts";
 import { type Serving, composeServing } from "./serving.ts";
-import { isSupervisorsNext, startReplacement } from "./replacement.ts";
+import { isStartedBySupervised, isSupervised, startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
 import { endPredecessor, leftToSupervisor, takeOverFrom } from "./takeover.ts";
 import { VERSION } from "./version.ts";
@@ -144,6 +144,8 @@ export class Service {
       const predecessor = await this.#predecessor(keeper, folder);
       if (predecessor === undefined) {
         await resources.acquire();
+        // The process that has started this one ended before it could be taken over from.
+        if (isStartedBySupervised()) throw leftToSupervisor();
         keeper.start();
         // Names of containers that are not known yet would go upstream. Docker's resolver knows them.
         void serving.containerSide.synced.passed.then(attachGate.open);
@@ -163,10 +165,10 @@ export class Service {
   async #predecessor(keeper: RunKeeper, folder: string): Promise<Predecessor | undefined> {
     const { isReplacing } = this.#reloads.settings;
     const predecessor = await keeper.findPredecessor(folder, isReplacing);
-    if (predecessor?.isSameVersion === true) return predecessor;
-    if (predecessor !== undefined) await endPredecessor(predecessor, this.#log);
-    if (isSupervisorsNext()) throw leftToSupervisor();
-    if (predecessor === undefined) return undefined;
+    if (predecessor === undefined || predecessor.isSameVersion) return predecessor;
+    const isFollowed = isSupervised(predecessor.main);
+    await endPredecessor(predecessor, this.#log);
+    if (isFollowed) throw leftToSupervisor();
     // A process that ends leaves its keeper where policies are enforced.
     const left = await keeper.findPredecessor(folder, false);
     if (left !== undefined) await endPredecessor(left, this.#log);

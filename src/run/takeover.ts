@@ -79,8 +79,8 @@ export async function endPredecessor({ main, keeper, refusing, channel }: Predec
 
 /** For a process that could not take over, where a supervisor starts the program again. */
 export function leftToSupervisor(): Fault {
-  return new Fault("NOT_HANDED_OVER", "There is no process of this version to take over from", {
-    remedy: "The service manager starts dns11 again where the earlier process has ended; it needs no help.",
+  return new Fault("NOT_HANDED_OVER", "The running dns11 could not be taken over from, and has ended", {
+    remedy: "The service manager (systemd) starts the new version now.",
   });
 }
 

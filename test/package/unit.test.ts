@@ -134,7 +134,7 @@ test("when replaced by a version that cannot take over, systemd starts that one,
   await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true));
   await answeredWith(9);
   assert.equal(await manager.show(UNIT, "ActiveState"), "active");
-  assert.match(log(), /There is no process of this version to take over from/);
+  assert.match(log(), /The running dns11 could not be taken over from, and has ended/);
   // Only the process that systemd follows serves, so that a stop ends it.
   assert.equal(log().split("running dns11 has another version, stopping it").length - 1, 1);
   assert.equal(Number(await manager.show(UNIT, "NRestarts")), restarts + 1);
