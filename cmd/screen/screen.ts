@@ -39,9 +39,11 @@ export class Screen {
 
   /** Overwrites the previous frame in place, so that the screen does not flicker. */
   draw(lines: readonly string[]): void {
+    const { rows } = this.size;
     // After a line that is as wide as the screen, terminals would clear its last character.
-    const shown = lines.slice(0, this.size.rows).map((line) => CLEAR_LINE + line);
-    process.stdout.write(HOME + shown.join("\r\n") + CLEAR_BELOW);
+    const shown = lines.slice(0, rows).map((line) => CLEAR_LINE + line);
+    const below = shown.length < rows ? `\r\n${CLEAR_BELOW}` : "";
+    process.stdout.write(HOME + shown.join("\r\n") + below);
   }
 
   close(): void {

@@ -24,7 +24,7 @@ const EVIL = "\\027[2J\\027[31m\\155\\027]0;owned\\007.evil.nx.test";
 
 const ESC = "\u001B";
 // The escape sequences that dns11 itself uses: screen, cursor and colours.
-const OURS = new RegExp(`${ESC}\\[(?:\\?1049[hl]|\\?25[hl]|[HKJ]|(?:0|1|2|7|31|32|33)m)`, "g");
+const OURS = new RegExp(`${ESC}\\[(?:\\?1049[hl]|\\?25[hl]|\\?7[hl]|[HKJ]|(?:0|1|2|7|31|32|33)m)`, "g");
 const COLOUR = new RegExp(`${ESC}\\[\\d+m`);
 
 const folder = mkdtempSync(join(tmpdir(), "d11-queries-"));

@@ -1090,10 +1090,9 @@ var LIMITS = {
   failureIdleMs: 3e5,
   /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
   tailEveryMs: 50,
-  tailEveryMsMax: 1e3,
   /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */
   tailQueriesAtOnce: 512,
-  /** At least, of each container; others have to wait for the next time. */
+  /** Each container in a batch gets at least so many; the remaining containers come in the next batch. */
   tailQueriesEach: 8,
   /** Queries in one API response: the most recent. */
   queriesReturned: 1e4,

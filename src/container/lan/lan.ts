@@ -251,9 +251,12 @@ export class Lan {
       return this.#find(entry, netns);
     } catch (error) {
       const serving = this.#serving.get(entry.name);
-      if (serving !== undefined) return addressesOf(serving);
-      this.#noteFailed(entry.name, entry.addresses, error);
-      return [];
+      const found = (serving === undefined ? [] : addressesOf(serving)).filter(({ address }) =>
+        entry.addresses.includes(address),
+      );
+      const others = entry.addresses.filter((address) => !found.some((each) => each.address === address));
+      this.#noteFailed(entry.name, others, error);
+      return found;
     }
   }
 

@@ -328,7 +328,7 @@ export class ContainerLinks {
     return links;
   }
 
-  /** The links that lead to the namespace. Others wait while they are looked up: those on Docker's bridges come first. */
+  /** The links that lead to the namespace. Other containers wait while they are looked up, so there is a limit: Docker's come first. */
   #candidates(fact: ContainerFact, namespace: number): readonly HostLink[] {
     const leading = [...this.#host.values()].filter(({ peer }) => peer?.namespace === namespace);
     if (leading.length <= LIMITS.linksOfContainer) return leading;

@@ -97,10 +97,10 @@ export class FailureReader {
     const fact = facts.get(table.containerId);
     const owner = fact === undefined ? undefined : ownerOf(facts, fact);
     const search = fact === undefined ? [] : searchDomains(situations, fact, owner ?? fact);
-    const nowMs = performance.now();
-    const wallMs = Date.now() - nowMs;
+    const wallMs = Date.now() - performance.now();
     for (const record of [...table.records()]) {
       if (isSearchStep(record, search) || !isWanted(record)) continue;
+      const nowMs = performance.now();
       const present = failureCause(this.#ports, table, record, situations);
       const recorded = this.#recorded.of(table, record);
       if (isFresh(record, recorded, nowMs) && present !== null && present.code !== "resolves-now")

@@ -89,7 +89,7 @@ function* eachPaused(
 ): Generator<MisleadingName | undefined> {
   for (const container of running.filter(({ isPaused }) => isPaused)) {
     const cause = pausedCause(container);
-    const names = yield* queriedNames(container, clients, answers, (ageMs) => ageMs <= RECENT_MS);
+    const names = yield* queriedNames(container, clients, answers, (atMs) => performance.now() - atMs <= RECENT_MS);
     for (const queried of names) yield { ...queried, containers: [container.name], cause };
   }
 }
@@ -101,7 +101,7 @@ function* eachMoved(
   for (const move of moves) {
     const agoMs = performance.now() - move.atMs;
     const moved = { id: move.containerId, endpoints: [move] };
-    const names = yield* queriedNames(moved, clients, answers, (ageMs) => ageMs > agoMs);
+    const names = yield* queriedNames(moved, clients, answers, (atMs) => atMs < move.atMs);
     for (const queried of names)
       yield {
         ...queried,
@@ -160,14 +160,14 @@ interface NamedContainer {
 }
 
 /**
- * Which clients have resolved the names of a container, one client after the other. `isWanted` decides by the age of an answer, in
- * milliseconds.
+ * Which clients have resolved the names of a container, one client after the other. `isWanted` decides by when a client got its
+ * answer.
  */
 function* queriedNames(
   { id, endpoints }: NamedContainer,
   clients: readonly KnownContainer[],
   answers: Situations["answers"],
-  isWanted: (ageMs: number) => boolean,
+  isWanted: (atMs: number) => boolean,
 ): Generator<undefined, Pick<MisleadingName, "name" | "network" | "clients">[]> {
   const found = new Map<string, { name: string; network: string; clients: string[] }>();
   for (const { networkName: network, names } of endpoints) {
@@ -177,7 +177,7 @@ function* queriedNames(
       const own = answers.of(client.id);
       for (const name of names) {
         const last = own.get(name) ?? own.get(`${name}.${network.toLowerCase()}`);
-        if (last === undefined || !isWanted(performance.now() - last.atMs)) continue;
+        if (last === undefined || !isWanted(last.atMs)) continue;
         const entry = found.get(name) ?? { name, network, clients: [] };
         found.set(name, entry);
         if (!entry.clients.includes(client.name)) entry.clients.push(client.name);

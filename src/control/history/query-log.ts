@@ -7,6 +7,8 @@ import type { Log } from "../../base/log/log.ts";
 import type { QueryReader } from "./query-reader.ts";
 
 const SECOND_MS = 1_000;
+/** Enough for two thousand containers. */
+const LAST_ROUNDS = 32;
 
 export class QueryLog {
   readonly #reader: QueryReader;
@@ -38,7 +40,8 @@ export class QueryLog {
     if (this.#timer === undefined) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-    while (this.#write() > 0);
+    // The kernel goes on answering meanwhile.
+    for (let rounds = 0; rounds < LAST_ROUNDS && this.#write() > 0; rounds++);
     this.#logOmitted();
   }
 

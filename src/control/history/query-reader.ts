@@ -28,9 +28,6 @@ const READINGS = 5;
 const READING_MS = 1;
 const CLOCK_SLACK_MS = 5;
 
-/** A follower's pause, in multiples of the time that its last batch has taken. */
-const PAUSE_SHARE = 9;
-
 type NameOf = (containerId: string) => string | undefined;
 
 export class QueryReader {
@@ -60,11 +57,8 @@ export class QueryReader {
     const { queries } = last > 0 ? await this.#read(filter, last, undefined, cursor.positions) : { queries: [] };
     yield queries;
     while (!signal.aborted) {
-      const startMs = performance.now();
       yield this.#newReports(cursor.takeNew());
-      // What a batch takes to be explained grows with the containers; queries are answered most of the time nevertheless.
-      const pauseMs = Math.min((performance.now() - startMs) * PAUSE_SHARE, LIMITS.tailEveryMsMax);
-      await sleep(Math.max(everyMs, pauseMs), undefined, { signal }).catch(() => undefined);
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     }
   }
 

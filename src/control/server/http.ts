@@ -4,8 +4,8 @@
 import { once } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { setImmediate as turn } from "node:timers/promises";
 
+import { ownRound } from "../../base/lib/own-round.ts";
 import { readBody } from "../../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
@@ -158,7 +158,7 @@ async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>
     if (!outgoing.write(`${printableJson(line)}\n`)) await once(outgoing, "drain", { signal });
     // Lines that are there already would come one after the other, and no query in between.
     if (performance.now() - turnMs < TURN_MS) continue;
-    await turn();
+    await ownRound();
     turnMs = performance.now();
   }
   outgoing.end();

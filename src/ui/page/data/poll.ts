@@ -21,7 +21,7 @@ export class Poll<T> {
   #isBusy = false;
   /** Requested again while a request was under way. */
   #isWanted = false;
-  /** Until when what asks for it again and again can put it off. */
+  /** Repeated calls of `soon` delay the request no longer than until then. */
   #untilMs: number | undefined;
 
   constructor(api: Api, path: string, cell: Cell<T | null>, everyMs: number, onPolled: OnPolled = () => {}) {
