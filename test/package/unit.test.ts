@@ -133,7 +133,10 @@ test("when replaced by a version that cannot take over, systemd starts that one,
   await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
   await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true));
   await answeredWith(9);
-  assert.equal(await manager.show(UNIT, "ActiveState"), "active");
+  // It answers before it has told systemd that it serves.
+  await waitFor("the service to be active", async () =>
+    (await manager.show(UNIT, "ActiveState")) === "active" ? true : undefined,
+  );
   assert.match(log(), /The running dns11 could not be taken over from, and has ended/);
   // Only the process that systemd follows serves, so that a stop ends it.
   assert.equal(log().split("running dns11 has another version, stopping it").length - 1, 1);

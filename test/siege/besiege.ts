@@ -83,6 +83,10 @@ export function besiege(suite: Suite): void {
     const happens = async (): Promise<void> => {
       for (let round = 0; round < REPLACEMENTS; round++) await siege.replace();
     };
-    context.diagnostic(await underLoad(siege, happens));
+    try {
+      context.diagnostic(await underLoad(siege, happens));
+    } catch (error) {
+      throw new Error(siege.instance.log, { cause: error });
+    }
   });
 }
