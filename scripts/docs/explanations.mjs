@@ -333,7 +333,10 @@ const LOG_MEANINGS = [
     /takeover refused/,
     "A process asked the keeper for the sockets of all containers, and is not where dns11 runs: find out what it is.",
   ],
-  [/not attached/, "The container is served by Docker's resolver. code and reason say why; dns11 retries by itself."],
+  [
+    /not attached/,
+    "The message says who answers the container: Docker's resolver, or nobody where a policy is enforced. code and reason say why; dns11 retries by itself.",
+  ],
   [/not serving/, "dns11 inside a KIND node cannot serve it yet; the reason says why. It retries by itself."],
   [
     /configuration problem/,

@@ -17,6 +17,7 @@ import { containerFact, isUp } from "../container/watch/translate.ts";
 import { RULES_LOCKED } from "../container/namespace/rules-locked.ts";
 import { LIMITS } from "../base/limits.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
+import { POLICY_HOLDS } from "../base/model/not-served.ts";
 import { DEFAULT_BEHAVIOUR } from "../base/model/behaviour.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
@@ -250,7 +251,9 @@ function namedReason(
 }
 
 function failedText({ code, since, reason, culprits = [] }: ContainerStatus): string {
-  const what = `dns11 could not attach${code === undefined ? "" : ` (${code})`}, so Docker's resolver answers`;
+  const then =
+    code === POLICY_HOLDS ? "and a policy is enforced, so nobody else answers" : "so Docker's resolver answers";
+  const what = `dns11 could not attach${code === undefined ? "" : ` (${code})`}, ${then}`;
   const why = [reason, ...culprits].filter((text) => text !== undefined).join(": ");
   return `${what}${since === undefined ? "" : ` since ${since}`}: ${why}`;
 }

@@ -105,6 +105,7 @@ const SO_MARK = 36;
 const SO_MEMINFO = 55;
 /** linux/sock_diag.h: the number of values, and which one it is. */
 const MEMINFO_VALUES = 9;
+const MEMINFO_RECEIVED = 0;
 const MEMINFO_DROPS = 8;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
@@ -267,8 +268,17 @@ export function forceSendBuffer(fd: number, bytes: number): void {
 
 /** How many packets were lost because the socket's buffer was full. */
 export function lostPackets(fd: number): number {
+  return memoryValue(fd, MEMINFO_DROPS);
+}
+
+/** The memory of packets that wait in the socket. */
+export function waitingBytes(fd: number): number {
+  return memoryValue(fd, MEMINFO_RECEIVED);
+}
+
+function memoryValue(fd: number, index: number): number {
   const values = optionBytes(fd, SOL_SOCKET, SO_MEMINFO, Buffer.alloc(4 * MEMINFO_VALUES), "SO_MEMINFO");
-  return values.length < 4 * MEMINFO_VALUES ? 0 : values.readUInt32LE(4 * MEMINFO_DROPS);
+  return values.length < 4 * MEMINFO_VALUES ? 0 : values.readUInt32LE(4 * index);
 }
 
 /** The pid of the peer of a connected unix socket; 0 where this PID namespace does not see it. */

@@ -40,6 +40,7 @@ import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
 import { SubnetEndpoint } from "../query/listen/subnet-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
+import { Turn } from "../query/listen/turn.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
 import { sharePools } from "../query/client/shares.ts";
@@ -121,7 +122,7 @@ export function composeQuerySide(
   policies.set(settings.policies);
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
-  const udp: UdpParts = { ...answering, ...shared, block, batch, batchMs: LIMITS.udpBatchMs };
+  const udp: UdpParts = { ...answering, ...shared, block, batch, turn: new Turn(LIMITS.udpTurnMs) };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   const openClient = (containerId: string, view: View, dial: Dial): Client => {
     const client = clients.open(containerId, view, dial);

@@ -98,8 +98,8 @@ test("a mistake in the settings leaves the policies in force", async () => {
 /** Denied and allowed names in turn, each new, while something happens. */
 async function underLoad(happens: () => Promise<void>): Promise<void> {
   await upstream.forget();
-  await using denied = await QueryLoop.start(agent, { name: "evil.ok.test", isEachNew: true, perSecond: 100 });
-  await using allowed = await QueryLoop.start(agent, { name: "good.ok.test", isEachNew: true, perSecond: 50 });
+  await using denied = await QueryLoop.start(agent, { name: "evil.ok.test", isEachNew: true, perSecond: 50 });
+  await using allowed = await QueryLoop.start(agent, { name: "good.ok.test", isEachNew: true, perSecond: 25 });
   await happens();
   const [no, yes] = [outcomesOf(await denied.stop()), outcomesOf(await allowed.stop())];
   const leaked = (await upstream.queries()).filter(({ name }) => name.toLowerCase().includes("evil"));
@@ -125,6 +125,24 @@ test("a replacement under load lets nothing out, and refuses nothing that is all
       instance = await replaceDns11(engine, old, { args: ["--config", file] });
     }
   });
+});
+
+test("where queries stop arriving nobody else answers, and dns11 goes on when they arrive again", async () => {
+  const chain = "chain out { type filter hook output priority -250; udp dport 53 drop; tcp dport 53 drop; };";
+  await upstream.forget();
+  await agent.enter("nft", [`table inet wall { ${chain} }`]);
+  const { code, reason = "" } = await instance.waitFor("agent", "failed");
+  assert.equal(code, "POLICY_HOLDS");
+  assert.match(reason, /queries do not reach dns11/);
+  assert.match(instance.log, /not attached, nobody answers instead, because a policy is enforced/);
+  const { stdout } = await dns11(["doctor", "agent", "--state-dir", instance.stateDir, "-H", engine.host]);
+  assert.match(stdout, /dns11 could not attach \(POLICY_HOLDS\), and a policy is enforced, so nobody else answers/);
+  assert.equal((await policies()).containers.find(({ container }) => container === "agent")?.notServed, null);
+  await agent.enter("nft", ["delete", "table", "inet", "wall"]);
+  // What stays are dns11's rules, and it answers by them before it has verified that.
+  assert.equal(await status(agent, "evil6.ok.test"), "NXDOMAIN");
+  await instance.waitFor("agent", "attached");
+  assert.deepEqual(await upstream.queriesFor("evil6.ok.test"), []);
 });
 
 test("a replacement with other policies is in force when it is ready, also for what the kernel has answered", async () => {

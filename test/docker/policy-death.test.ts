@@ -27,7 +27,7 @@ policies:
     allow: ["*.ok.test"]
 `;
 const WITHOUT = "version: 1\n";
-const PER_SECOND = 500;
+const PER_SECOND = 200;
 const MOMENTS = 8;
 const MOMENT_MS = 150;
 const TAKING = fileURLToPath(new URL("../support/program/taking-main.js", import.meta.url));

@@ -239,16 +239,18 @@ test("names that carry data are refused under a wildcard, and allowed for a name
 });
 
 test("only so many new names in a minute pass a wildcard; those that are known do still", async () => {
-  const names = Array.from({ length: 90 }, (_, index) => `n${index}.wild.ok.test`);
-  await leaked();
-  const replies = await digMany(
-    agent,
-    "127.0.0.11",
-    names.map((name) => [name]),
-  );
-  const seen = new Set(await leaked());
+  const askMany = async (prefix: string): Promise<{ seen: ReadonlySet<string>; answered: number }> => {
+    await leaked();
+    const names = Array.from({ length: 90 }, (_, index) => [`${prefix}${index}.wild.ok.test`]);
+    const replies = await digMany(agent, "127.0.0.11", names);
+    const answered = replies.filter(({ status }) => status === "NOERROR").length;
+    return { seen: new Set(await leaked()), answered };
+  };
+  let { seen, answered } = await askMany("new");
+  // A minute that earlier names had begun may have ended in between; then the next one has just begun.
+  if (seen.size > 40) ({ seen, answered } = await askMany("newer"));
   assert.ok(seen.size <= 40, [...seen].join(" "));
-  assert.equal(replies.filter(({ status }) => status === "NOERROR").length, seen.size);
+  assert.equal(answered, seen.size);
   const [first = ""] = seen;
   assert.equal((await dig(agent, first, "AAAA")).status, "NOERROR");
   assert.match(errorOf(await dig(agent, "one-more.wild.ok.test")) ?? "", /more than 40 new names in a minute/);

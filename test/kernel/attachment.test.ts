@@ -5,16 +5,18 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readlinkSync } from "node:fs";
+import { openSync, readdirSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
 
 import { Attachment } from "../../src/container/attach/attachment.ts";
 import { CONTAINER_MODE, type AttachMode, type ServedNamespace } from "../../src/container/attach/attach-mode.ts";
 import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
-import { closeQuietly } from "../../src/kernel/libc.ts";
+import { socketAddress } from "../../src/base/model/address.ts";
+import { AF_INET, SOCK_DGRAM, closeQuietly, sendTo, socket } from "../../src/kernel/libc.ts";
 import { closeSockets } from "../../src/container/namespace/sockets.ts";
 import { DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
-import { Attachments, VIEW, answering, silent } from "../support/program/attachments.ts";
+import { aQuery } from "../support/scripted/builders.ts";
+import { Attachments, VIEW, answering, answeringWith, silent } from "../support/program/attachments.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -309,6 +311,49 @@ test("without an answer it hands back, and the reason says that the query did no
   await attachment.verify();
   assert.equal(attachment.state.kind === "failed" && attachment.state.code, "UNVERIFIED");
   assert.equal(await rulesIn(netns), "");
+  await attachment.close();
+});
+
+test("where a policy is enforced its rules stay without an answer, until none is enforced any more", async () => {
+  await using netns = await Netns.create();
+  let isEnforced = true;
+  const attachment = attaching.in(netns.netnsPath, { isEnforced: () => isEnforced });
+  const codeNow = (): string => (attachment.state.kind === "failed" ? attachment.state.code : attachment.state.kind);
+  await attachment.open();
+  await attachment.verify();
+  assert.equal(codeNow(), "POLICY_HOLDS");
+  assert.match(await rulesIn(netns), /udp dport 53 dnat to 127\.0\.0\.11:/);
+  // A retry makes rules again that are gone, and fails again.
+  await netns.enter("nft", ["flush", "ruleset"]);
+  await attachment.open();
+  await attachment.verify();
+  assert.equal(codeNow(), "POLICY_HOLDS");
+  assert.match(await rulesIn(netns), /udp dport 53 dnat to 127\.0\.0\.11:/);
+  isEnforced = false;
+  await attachment.verify();
+  assert.equal(codeNow(), "UNVERIFIED");
+  assert.equal(await rulesIn(netns), "");
+  await attachment.close();
+});
+
+test("a client that fills the socket faster than it is read does not get Docker's resolver back by that", async () => {
+  await using netns = await Netns.create();
+  const attachment = attachmentIn(netns.netnsPath, answeringWith(Buffer.of(192, 0, 2, 1)));
+  await attachment.open();
+  const namespace = openSync(netns.netnsPath, "r");
+  const client = attaching.runner.within(namespace, () => socket(AF_INET, SOCK_DGRAM));
+  const resolver = socketAddress(Uint8Array.of(127, 0, 0, 11), 53);
+  const query = aQuery({ name: "a.example" });
+  // Eight of them are read in each round of the event loop, so a probe finds the socket full, or waits there for too long.
+  const flood = (count: number): void => {
+    for (let sent = 0; sent < count; sent++) sendTo(client, query, resolver);
+  };
+  flood(10_000);
+  const timer = setInterval(() => flood(1_000), 1);
+  await attachment.verify();
+  clearInterval(timer);
+  assert.equal(attachment.state.kind, "attached");
+  for (const fd of [client, namespace]) closeQuietly(fd);
   await attachment.close();
 });
 

@@ -713,8 +713,11 @@ var LIMITS = {
   udpBatch: 64,
   /** The same where most queries are forwarded, each of which costs as much as several local answers. */
   udpBatchDeferred: 16,
-  /** After so long the rest of a batch waits for the next turn. Usual answers take microseconds. */
-  udpBatchMs: 2,
+  /**
+   * After so long the rest of a batch waits for the next turn; on a busy machine, after as much again in which this thread has
+   * run. Usual answers take microseconds.
+   */
+  udpTurnMs: 1,
   /**
    * Receive buffer for queries of one namespace that arrive while others are served, in the kernel's accounting (768
    * bytes and more for a short query; the kernel doubles this value): some 2,700 queries instead of 270. What does not

@@ -12,7 +12,7 @@
  *   any state --(no longer desired)--> draining --> closed
  *
  * After any failure the namespace is left as it was found and Docker's resolver answers. A retry that would fail again
- * affects only our own probes, never a client's query.
+ * affects only our own probes, never a client's query. But where a policy is enforced, what serves already stays, "failed".
  *
  * Each change of the namespace is a job of its own (`namespace-jobs.ts`), and what was decided before it waited is checked
  * again when it begins.
@@ -21,7 +21,7 @@ import { LIMITS } from "../../base/limits.ts";
 import type { NftWatch } from "../../kernel/nft-watch.ts";
 import { isPoolFull } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
-import { isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
+import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
@@ -57,9 +57,11 @@ import {
   probeServing,
   servedNamespaceOf,
 } from "./serving.ts";
-import { type AttachmentState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
+import { type AttachmentState, failedState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
 import { untilQuiet } from "./until-quiet.ts";
 import { watchRules } from "./watch-rules.ts";
+
+const NO_PROBE = "cannot send a probe: dns11 is out of file descriptors or memory";
 
 export class Attachment {
   readonly claim: NamespaceClaim;
@@ -107,10 +109,6 @@ export class Attachment {
     return listenAddressesOf(this.#serving?.pairs ?? []);
   }
 
-  get counters(): Readonly<Record<string, number>> | undefined {
-    return this.#serving?.endpoint.counters;
-  }
-
   get endpoint(): Endpoint | undefined {
     return this.#serving?.endpoint;
   }
@@ -133,6 +131,8 @@ export class Attachment {
   /** Creates sockets and rules in the namespace, and starts serving: all of it or nothing. Returns whether it serves. */
   async open(): Promise<boolean> {
     return await this.#jobs.run(async () => {
+      // Where a policy holds one that has failed, the rules may be what is wrong.
+      if (this.#serving !== undefined && this.#state.kind === "failed") await this.#update();
       if (this.#isClosing || this.#serving !== undefined) return this.isOpen;
       try {
         this.#opened ??= openNamespace(this.claim, this.#parts);
@@ -203,8 +203,9 @@ export class Attachment {
       // A draining namespace receives no new queries, so a probe must fail.
       if (!isCurrent()) return;
       if (result.kind === "works") await this.#completeVerification(serving);
-      else if (result.kind === "unknown") await this.#postpone();
-      else await this.#handBack(serving, result.failures);
+      else if (result.kind === "broken") await this.#failVerification(serving, result.failures);
+      // One that is attached goes on serving, and is probed again later.
+      else if (this.#state.kind !== "attached") throw new Fault("PROBE_FAILED" satisfies FailureCode, NO_PROBE);
     } catch (error) {
       if (this.#serving === serving) await this.#jobs.run(async () => await this.#failWith(error, "PROBE_FAILED"));
     } finally {
@@ -222,16 +223,21 @@ export class Attachment {
     // One that has not begun will see this change, too.
     this.#nextUpdate ??= this.#jobs.run(async () => {
       this.#nextUpdate = undefined;
-      const serving = this.#serving;
-      if (serving === undefined || this.#isDraining) return;
-      try {
-        await updateServing(serving, { mode: this.mode, isEnforced: this.#hold.isEnforced }, this.#spared, this.#parts);
-        this.#hold.renew();
-      } catch (error) {
-        await this.#failWith(error, "REFIT_FAILED");
-      }
+      await this.#update();
     });
     await this.#nextUpdate;
+  }
+
+  /** Call in a job. */
+  async #update(): Promise<void> {
+    const serving = this.#serving;
+    if (serving === undefined || this.#isDraining) return;
+    try {
+      await updateServing(serving, { mode: this.mode, isEnforced: this.#hold.isEnforced }, this.#spared, this.#parts);
+      this.#hold.renew();
+    } catch (error) {
+      await this.#failWith(error, "REFIT_FAILED");
+    }
   }
 
   /** Sends new queries to Docker's resolver from now on; queries in flight are still answered. */
@@ -380,15 +386,8 @@ export class Attachment {
     await this.#replaceRules(serving, () => servingPlan(planInputOf(serving, this.#spared)));
   }
 
-  /** An attached namespace keeps serving and is probed again later; one that is not attached yet is retried later. */
-  async #postpone(): Promise<void> {
-    const reason = "cannot send a probe: dns11 is out of file descriptors or memory";
-    if (this.#state.kind === "attached") return;
-    await this.#jobs.run(async () => await this.#fail("PROBE_FAILED" satisfies FailureCode, reason, []));
-  }
-
   /** The removal of our rules gets a round of its own, after the search. */
-  async #handBack(serving: Serving, failures: readonly string[]): Promise<void> {
+  async #failVerification(serving: Serving, failures: readonly string[]): Promise<void> {
     const reason = `queries do not reach dns11: ${failures.join("; ")}`;
     await this.#jobs.run(async () => {
       const culprits = await culpritsIn(serving.netns);
@@ -405,8 +404,9 @@ export class Attachment {
 
   /** Call in a job. */
   async #fail(code: string, reason: string, culprits: readonly string[]): Promise<void> {
-    await this.#stopServing();
-    if (!this.#isClosing) this.#become({ kind: "failed", code, reason, culprits, atMs: Date.now() });
+    const isHeld = this.#serving?.isTrial === false && this.#hold.isEnforced();
+    if (!isHeld) await this.#stopServing();
+    if (!this.#isClosing) this.#become(failedState({ code, reason, culprits }, isHeld));
   }
 
   /** Call in a job. Queries that still arrive are answered until the rules are gone. */

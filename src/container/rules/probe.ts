@@ -16,6 +16,8 @@ export interface ProbeTarget {
   /** Records from now on whether this nonce arrives. */
   expect(nonce: string): void;
   hasSeen(protocol: Protocol): boolean;
+  /** Whether a query by UDP still waits in a socket, or found it full: more come than are read. */
+  mayHaveMissed(): boolean;
   /** Ends the probe. */
   reset(): void;
 }
@@ -50,7 +52,7 @@ export async function probe(within: Within, target: ProbeTarget, request: ProbeR
     const mark = isTrial ? TRIAL_MARK : undefined;
     const message = (id: number): Buffer => probeQuery(nonce, id);
     const legs = await exchange(within, { destination, protocols, message, mark, sourcePort });
-    const failures = legs.flatMap((leg) => failureOf(leg, target.hasSeen(leg.protocol)));
+    const failures = legs.flatMap((leg) => failureOf(leg, target));
     return failures.length === 0 ? { kind: "works" } : { kind: "broken", failures };
   } catch (error) {
     if (RESOURCE_ERRORS.has(codeOf(error) ?? "")) return { kind: "unknown" };
@@ -60,9 +62,12 @@ export async function probe(within: Within, target: ProbeTarget, request: ProbeR
   }
 }
 
-function failureOf({ protocol, id, reply, failure }: ExchangeResult, wasSeen: boolean): string[] {
+function failureOf({ protocol, id, reply, failure }: ExchangeResult, target: ProbeTarget): string[] {
   if (failure !== undefined) return [`${protocol}: ${failure}`];
+  const wasSeen = target.hasSeen(protocol);
   if (reply === undefined) {
+    // Whatever fills the socket does arrive. A client that floods must not get Docker's resolver back by that.
+    if (protocol === "udp" && !wasSeen && target.mayHaveMissed()) return [];
     return [
       `${protocol}: ${wasSeen ? "the query arrived, but the answer did not come back" : "the query did not arrive"}`,
     ];

@@ -49,7 +49,7 @@ function* eachUnwatched(
     const resolvers = resolversOf(fact);
     const [first] = resolverCauses({ client, mountedResolvConf: mounted, resolvConf, resolvers });
     // One whose queries arrive has mounted a file that lists dns11's address.
-    const isSeen = mounted !== undefined && (containers.attachmentOf(fact.id)?.counters?.["queries"] ?? 0) > 0;
+    const isSeen = mounted !== undefined && (containers.attachmentOf(fact.id)?.endpoint?.counters["queries"] ?? 0) > 0;
     if (first !== undefined && !isSeen) yield { container: fact.name, cause: first };
   }
 }

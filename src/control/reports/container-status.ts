@@ -100,7 +100,7 @@ function listenerStatus(fact: ContainerFact, containers: Containers): Partial<Co
 }
 
 function hasQueried(attachment: Attachment | undefined): boolean {
-  return (attachment?.counters?.["queries"] ?? 0) > 0;
+  return (attachment?.endpoint?.counters["queries"] ?? 0) > 0;
 }
 
 /** The services that it is a task of. */
@@ -119,7 +119,8 @@ function attachmentStatus(
   if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
     return { state: "opening" };
   }
-  const { namespaceId, counters, repairs, answeredBy: answers } = attachment;
+  const { namespaceId, endpoint, repairs, answeredBy: answers } = attachment;
+  const counters = endpoint?.counters;
   const [listening] = attachment.listening;
   const common = {
     state: state.kind,

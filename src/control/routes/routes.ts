@@ -78,7 +78,7 @@ function countersOf({ containers }: ControlPorts, filter: ComposeFilter | undefi
   const all = [...containers.facts.values()].flatMap(({ id, name }) => {
     const attachment = containers.attachmentOf(id);
     // One that is not served in its namespace may have asked the listener.
-    const counters = attachment?.counters ?? containers.clients.of(id)?.counters;
+    const counters = attachment?.endpoint?.counters ?? containers.clients.of(id)?.counters;
     if ((attachment === undefined && counters === undefined) || filter?.acceptsId(id) === false) return [];
     return [{ container: name, counters: counters ?? {} }];
   });

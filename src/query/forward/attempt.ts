@@ -90,7 +90,11 @@ export function queryUdp(
     socket.close();
     onEnd(outcome);
   });
-  const timer = setTimeout(() => end({ kind: "failed", reason: "timed out", isTimeout: true }), timeoutMs);
+  // Timers run before sockets: where this process has stood still, the reply may wait there.
+  const timer = setTimeout(
+    () => setImmediate(end, { kind: "failed", reason: "timed out", isTimeout: true }),
+    timeoutMs,
+  );
   socket.on("error", (error) => end(failed(error.message)));
   socket.on("message", (message) => {
     if (!hasSameId(message, deferred.query)) return;
@@ -109,7 +113,7 @@ export function queryTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: On
     socket.destroy();
     onEnd(outcome);
   });
-  const timer = setTimeout(() => end(failed("timed out")), timeoutMs);
+  const timer = setTimeout(() => setImmediate(end, failed("timed out")), timeoutMs);
   socket.on("error", (error) => end(failed(error.message)));
   socket.on("close", () => end(failed("connection closed without a reply")));
   socket.on("data", (chunk: Buffer) => {

@@ -20,6 +20,8 @@ export class Deadlines {
   readonly #steps = new Map<number, Places<DeadlineTarget>>();
   #timer: NodeJS.Timeout | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
+  /** When the timer is to fire. */
+  #firesMs = 0;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -52,11 +54,19 @@ export class Deadlines {
   #arm(step: number): void {
     clearTimeout(this.#timer);
     this.#armedFor = step;
-    this.#timer = setTimeout(() => this.#onTimer(), Math.max(0, step * STEP_MS - this.#now()));
+    const nowMs = this.#now();
+    this.#firesMs = Math.max(nowMs, step * STEP_MS);
+    this.#timer = setTimeout(() => this.#onTimer(), this.#firesMs - nowMs);
   }
 
+  /** Timers run before sockets: where this process has stood still, replies may wait there, and are read first. */
   #onTimer(): void {
     this.#armedFor = Number.POSITIVE_INFINITY;
+    if (this.#now() - this.#firesMs > STEP_MS) setImmediate(() => this.#expire());
+    else this.#expire();
+  }
+
+  #expire(): void {
     const now = this.#now();
     const expired = [...this.#steps.keys()].filter((step) => step * STEP_MS <= now).toSorted((a, b) => a - b);
     for (const step of expired) {

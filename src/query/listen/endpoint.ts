@@ -19,12 +19,15 @@ export class Endpoint {
   readonly #client: Client;
   readonly #listeners: Listeners;
   readonly #connections: ClientConnections;
+  #lostBefore = 0;
   readonly probeTarget = {
     expect: (nonce: string): void => {
       this.#client.probeNonce = nonce;
       this.#client.probeSeen.udp = this.#client.probeSeen.tcp = false;
+      this.#lostBefore = this.#listeners.lost;
     },
     hasSeen: (protocol: "udp" | "tcp"): boolean => this.#client.probeSeen[protocol],
+    mayHaveMissed: (): boolean => this.#listeners.areBehind || this.#listeners.lost !== this.#lostBefore,
     reset: (): void => {
       this.#client.probeNonce = undefined;
     },

@@ -49,6 +49,11 @@ export class Listeners {
     return this.#udp.reduce((sum, { lost }) => sum + lost, 0);
   }
 
+  /** Whether UDP queries wait to be read. */
+  get areBehind(): boolean {
+    return this.#udp.some(({ isBehind }) => isBehind);
+  }
+
   /** A packet that another socket has received for one of these pairs. */
   receive(pair: number, message: Buffer, source: PacketSource): void {
     this.#udp[pair]?.receive(message, source);

@@ -9,13 +9,14 @@
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
-import { closeQuietly, lostPackets, sendTo } from "../../kernel/libc.ts";
+import { closeQuietly, lostPackets, sendTo, waitingBytes } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import type { PacketBatch, PacketSender } from "../../kernel/packet-batch.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { type AddressKey, addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Client } from "../client/client.ts";
+import type { Turn } from "./turn.ts";
 import { type SyncAnswerer, DEFERRED, DROPPED, type DeferredQuery, type Forward, type QueryMeter } from "../ports.ts";
 
 /** Shared by the listeners of all namespaces; the writable fields change with the settings. */
@@ -26,8 +27,8 @@ export interface UdpParts {
   forward: Forward;
   /** Longer queries are cut to this. */
   queryBytesMax: number;
-  /** After so long the rest of a batch waits for the next turn. */
-  readonly batchMs: number;
+  /** What is left of a batch when it is over waits for the next one. */
+  readonly turn: Turn;
   readonly meter?: QueryMeter | undefined;
 }
 
@@ -110,6 +111,11 @@ export class UdpListener implements PacketSender<Client> {
     return this.#isClosed ? 0 : lostPackets(this.#fd);
   }
 
+  /** Whether packets wait to be read. */
+  get isBehind(): boolean {
+    return !this.#isClosed && (this.#kept.length > 0 || waitingBytes(this.#fd) > 0);
+  }
+
   /** Reads again. */
   resume(): void {
     if (!this.#isClosed) this.#watch ??= this.#open(this.#fd);
@@ -167,13 +173,13 @@ export class UdpListener implements PacketSender<Client> {
   }
 
   #answerFirst(count: number): void {
-    const { block, meter, batchMs } = this.#parts;
+    const { block, meter, turn } = this.#parts;
     let deferred = 0;
     const { only } = this.#senders;
     only?.history.tick();
-    const startMs = performance.now();
+    turn.begin();
     for (let slot = 0; slot < count; slot++) {
-      if (slot > 0 && slot % SLOTS_BETWEEN_CLOCKS === 0 && performance.now() - startMs > batchMs) {
+      if (slot > 0 && slot % SLOTS_BETWEEN_CLOCKS === 0 && turn.isOver) {
         this.#keep(slot, count);
         break;
       }

@@ -2,6 +2,7 @@
  * AttachmentLog: what the log says when a container is attached, or cannot be: who answers it then. What repeats is limited
  * per container.
  */
+import { POLICY_HOLDS } from "../../base/model/not-served.ts";
 import type { Log } from "../../base/log/log.ts";
 import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
@@ -60,6 +61,7 @@ export class AttachmentLog {
 
   #whoAnswers(id: string, code: string): string {
     if (code === "OWNED_ELSEWHERE") return "served by another dns11";
+    if (code === POLICY_HOLDS) return "nobody answers instead, because a policy is enforced";
     if (id === HOST_ID) return "names do not resolve on the host";
     const isCaptured = this.#parts.factOf(id)?.nameservers.kind === "captured";
     return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";

@@ -22,6 +22,7 @@ import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
+import { Turn } from "../../../src/query/listen/turn.ts";
 import { sharePools } from "../../../src/query/client/shares.ts";
 
 export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
@@ -46,7 +47,7 @@ const FORWARDING_VIEW: View = {
 export const silent: OpenEndpoint = (): Endpoint => {
   const bound: NamespaceSockets[] = [];
   return {
-    probeTarget: { expect: () => undefined, hasSeen: () => false, reset: () => undefined },
+    probeTarget: { expect: () => undefined, hasSeen: () => false, mayHaveMissed: () => false, reset: () => undefined },
     setView: () => undefined,
     setMemory: () => undefined,
     add: (sockets) => void bound.push(...sockets),
@@ -85,7 +86,7 @@ function listening(forward: Forward, ...[view, dial]: Parameters<OpenEndpoint>):
     batch: new PacketBatch(),
     block: new MessageBlock(8, SLOT_BYTES),
     queryBytesMax: 512,
-    batchMs: Infinity,
+    turn: new Turn(Infinity),
   };
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);

@@ -13,6 +13,7 @@ import { type DeferredQuery, SLOT_BYTES, type Forward, type Respond } from "../.
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
+import { Turn } from "../../../src/query/listen/turn.ts";
 import type { UdpParts } from "../../../src/query/listen/udp.ts";
 import { aNetwork, aReplyTo, aView, aClient } from "../../support/scripted/builders.ts";
 
@@ -113,7 +114,7 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
     answerer: new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }),
     forward: upstream.forward,
     queryBytesMax: LIMITS.udpQueryBytes,
-    batchMs: Infinity,
+    turn: new Turn(Infinity),
     ...parts,
     block,
     batch: new PacketBatch(),

@@ -44,7 +44,7 @@ export function verdictOf({
   if (needed.some(({ severity }) => severity === "bad")) return { level: "bad", text: countText(needed), detail };
   if (unserved.length > 0) {
     const text = `${plural(unserved.length, "container")} cannot use dns11`;
-    return { level: "bad", text, detail: "Docker's resolver answers there" };
+    return { level: "bad", text, detail: "Docker's resolver answers there, unless a policy is enforced" };
   }
   const { down, total } = serversOf(upstreams);
   if (total > 0 && down === total) return { level: "bad", text: "No nameserver responds", detail };

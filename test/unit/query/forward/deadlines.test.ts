@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 
+import { setImmediate as nextRound } from "node:timers/promises";
+
 import * as fc from "fast-check";
 
 import { Deadlines, type DeadlineTarget } from "../../../../src/query/forward/deadlines.ts";
@@ -68,6 +70,18 @@ test("a cleared deadline does not expire, even if another one of the same step c
   deadlines.set(second, 60);
   pass(200);
   assert.deepEqual([cleared.calledAtMs, first.calledAtMs, second.calledAtMs], [[], [60], []]);
+});
+
+test("after this process has stood still, what arrived meanwhile is read before anything expires", async () => {
+  const deadlines = new Deadlines(now);
+  const [answered, unanswered] = [waiting(), waiting()];
+  deadlines.set(answered, 20);
+  deadlines.set(unanswered, 20);
+  nowMs += 500;
+  mock.timers.tick(500);
+  deadlines.clear(answered);
+  await nextRound();
+  assert.deepEqual([answered.calledAtMs, unanswered.calledAtMs], [[], [500]]);
 });
 
 test("an expired object may set a deadline again, even in the past", () => {
