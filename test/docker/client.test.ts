@@ -192,6 +192,28 @@ test("queries are followed until the caller stops", async () => {
   for await (const _ of dns.follow({ last: 1, signal: stop.signal })) stop.abort();
 });
 
+test("a follower of a container by its name follows also the one that has the name after it", async () => {
+  const first = await runContainer(engine, { name: "anew", networks: ["n1"] });
+  const followed = dns.follow({ container: "anew" })[Symbol.asyncIterator]();
+  const next = async (): Promise<string | null | undefined> => {
+    const { value } = await followed.next();
+    return value !== undefined && "name" in value ? value.name : undefined;
+  };
+  await instance.waitFor("anew", "attached");
+  const one = next();
+  await dig(first, "one.ok.test");
+  assert.equal(await one, "one.ok.test");
+  await first[Symbol.asyncDispose]();
+  await using again = await runContainer(engine, { name: "anew", networks: ["n1"] });
+  await waitFor("the new one to be attached", async () => {
+    const { id, state } = (await instance.container("anew")) ?? {};
+    return id === again.id && state === "attached" ? true : undefined;
+  });
+  await dig(again, "two.ok.test");
+  assert.equal(await next(), "two.ok.test");
+  await followed.return?.();
+});
+
 test("a follower receives a query after a pause that is longer than any request timeout", async () => {
   const followed = dns.follow({ container: "app", rcode: "SERVFAIL" })[Symbol.asyncIterator]();
   const next = followed.next();

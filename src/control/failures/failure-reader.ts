@@ -63,13 +63,13 @@ export class FailureReader {
   /** The present failures, then each again whenever it has happened again, until `signal`. */
   async *follow(
     signal: AbortSignal,
-    { containerId, acceptsId }: FailureFilter = {},
+    isFollowed: (containerId: string) => boolean = () => true,
   ): AsyncGenerator<FailureReport, void> {
     /** The last failure of each table that was looked at. */
     const seenMs = new WeakMap<FailureTable, number>();
     while (!signal.aborted) {
-      const changed = [...this.#ports.failures.tables(containerId)].filter(
-        (table) => acceptsId?.(table.containerId) !== false && table.lastMs > (seenMs.get(table) ?? -1),
+      const changed = [...this.#ports.failures.tables()].filter(
+        (table) => isFollowed(table.containerId) && table.lastMs > (seenMs.get(table) ?? -1),
       );
       const situations = changed.length === 0 ? undefined : await Situations.open(this.#ports);
       for (const table of situations === undefined ? [] : changed) {

@@ -4,6 +4,7 @@
 import type { InjectedFault } from "../../api/failures.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { FailureTables } from "../../query/failures/failure-tables.ts";
+import { followedContainer } from "../situation/followed-container.ts";
 import { COMPOSE_KEYS, type ComposeFilter } from "../situation/compose-filter.ts";
 import type { FailureReader } from "../failures/failure-reader.ts";
 import type { ApiRequest, Routes } from "../server/http.ts";
@@ -14,6 +15,7 @@ interface FailureRouteParts {
   readonly reader: FailureReader;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
+  readonly nameOf: (containerId: string) => string | undefined;
   readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
   /** What rules of leases do to these containers. */
   readonly injected: (isMeant: (containerId: string) => boolean) => readonly InjectedFault[];
@@ -21,7 +23,8 @@ interface FailureRouteParts {
 
 const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "follow"];
 
-export function failureRoutes({ failures, reader, find, composeFilterOf, injected }: FailureRouteParts): Routes {
+export function failureRoutes(parts: FailureRouteParts): Routes {
+  const { failures, reader, find, nameOf, composeFilterOf, injected } = parts;
   return {
     "GET /v1/failures": async ({ query, signal }: ApiRequest) => {
       refuseUnknown(query, KEYS);
@@ -32,8 +35,12 @@ export function failureRoutes({ failures, reader, find, composeFilterOf, injecte
       }
       const container = query.get("container");
       const id = container === null || container === "" ? undefined : idOf(container, failures, find);
-      const filter = { containerId: id, ...(await composeFilterOf(query)) };
-      if (isTrue(query, "follow")) return reader.follow(signal, filter);
+      const compose = await composeFilterOf(query);
+      if (isTrue(query, "follow")) {
+        const isFollowed = id === undefined ? () => true : followedContainer(container ?? "", id, nameOf);
+        return reader.follow(signal, (each) => isFollowed(each) && compose?.acceptsId(each) !== false);
+      }
+      const filter = { containerId: id, ...compose };
       const rules = injected((each) => (id === undefined || each === id) && filter.acceptsId?.(each) !== false);
       return { ...(await reader.read(filter)), ...(rules.length > 0 && { injected: rules }) };
     },

@@ -13,6 +13,7 @@ import { refusalReport } from "../policy/policy-log.ts";
 import type { ApiRequest, Routes } from "../server/http.ts";
 import { isTrue, numberOf, refuseUnknown } from "../server/parameters.ts";
 import { COMPOSE_KEYS, composeFilterOf } from "../situation/compose-filter.ts";
+import { followedContainer } from "../situation/followed-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 
 const LAST_DEFAULT = 100;
@@ -48,7 +49,8 @@ async function readLog(
   const container = query.get("container") ?? "";
   const id = container === "" ? undefined : namespaceOwner(facts, findContainer(facts.values(), container)).id;
   const filter = await composeFilterOf(query, ports);
-  const isMeant = (each: string): boolean => (id === undefined || each === id) && filter?.acceptsId(each) !== false;
+  const isNamed = id === undefined ? undefined : followedContainer(container, id, (each) => facts.get(each)?.name);
+  const isMeant = (each: string): boolean => isNamed?.(each) !== false && filter?.acceptsId(each) !== false;
   const last = numberOf(query, "last", LAST_MAX) ?? LAST_DEFAULT;
   const { log } = ports.policies;
   if (!isTrue(query, "follow"))

@@ -7,6 +7,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../../base/dns/rcode.ts";
 import type { QueryHistories } from "../../query/history/query-histories.ts";
+import { followedContainer } from "../situation/followed-container.ts";
 import { COMPOSE_KEYS, type ComposeFilter } from "../situation/compose-filter.ts";
 import type { ApiRequest, Routes } from "../server/http.ts";
 import { isTrue, numberOf, refuseUnknown } from "../server/parameters.ts";
@@ -21,6 +22,7 @@ interface QueryRouteParts {
   readonly details: QueryDetails;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
+  readonly nameOf: (containerId: string) => string | undefined;
   readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
   readonly counters: (filter: ComposeFilter | undefined) => CountersReport;
 }
@@ -41,7 +43,8 @@ const LIMITED_EVERY_MS = 250;
 /** The default of `last`. */
 const DEFAULT_LAST = 1_000;
 
-export function queryRoutes({ histories, reader, details, find, composeFilterOf, counters }: QueryRouteParts): Routes {
+export function queryRoutes(parts: QueryRouteParts): Routes {
+  const { histories, reader, details, find, nameOf, composeFilterOf, counters } = parts;
   return {
     "GET /v1/queries": async ({ query, signal }) => {
       refuseUnknown(query, KEYS);
@@ -65,7 +68,12 @@ export function queryRoutes({ histories, reader, details, find, composeFilterOf,
       }
       if (since !== undefined)
         throw new Fault("BAD_QUERY", "The parameter since cannot be combined with follow: use last");
-      const batches = reader.follow(filter, last ?? 0, signal, perSecond === undefined ? undefined : LIMITED_EVERY_MS);
+      const batches = reader.follow(
+        following(filter, query.get("container") ?? "", nameOf),
+        last ?? 0,
+        signal,
+        perSecond === undefined ? undefined : LIMITED_EVERY_MS,
+      );
       return details.follow(perSecond === undefined ? batches : limitedRate(batches, perSecond), wantsCauses);
     },
     "GET /v1/counters": async ({ query }) => {
@@ -92,6 +100,13 @@ function filterOf(query: ApiRequest["query"], find: (nameOrId: string) => string
     name: query.get("name") ?? undefined,
     rcodes: rcode === null ? undefined : new Set(rcode.split(",").map((word) => readRcode(word.trim()))),
   };
+}
+
+function following(filter: QueryFilter, nameOrId: string, nameOf: QueryRouteParts["nameOf"]): QueryFilter {
+  const { containerId, accepts } = filter;
+  if (containerId === undefined) return filter;
+  const isFollowed = followedContainer(nameOrId, containerId, nameOf);
+  return { ...filter, containerId: undefined, accepts: (id) => isFollowed(id) && accepts?.(id) !== false };
 }
 
 function readRcode(word: string): number {

@@ -24,6 +24,7 @@ import { resolverRoutes } from "./resolver-routes.ts";
 
 export function routesOf(ports: ControlPorts): Routes {
   const { histories, reader } = ports;
+  const nameOf = (containerId: string): string | undefined => ports.containers.facts.get(containerId)?.name;
   return {
     "GET /v1/status": ports.status,
     "POST /v1/probes": ({ body }) => announceProbes(ports, body),
@@ -35,6 +36,7 @@ export function routesOf(ports: ControlPorts): Routes {
       reader,
       details: new QueryDetails(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
+      nameOf,
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
       counters: (filter) => countersOf(ports, filter),
     }),
@@ -42,6 +44,7 @@ export function routesOf(ports: ControlPorts): Routes {
       failures: ports.failures,
       reader: new FailureReader(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
+      nameOf,
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
       injected: (isMeant) => ports.leases.injected(isMeant),
     }),
