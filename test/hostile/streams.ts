@@ -17,7 +17,7 @@ async function stayIdle(rig: Rig): Promise<void> {
 }
 
 async function drip(rig: Rig): Promise<void> {
-  const dripping = rig.run(rig.plain, "slowDrip", 400);
+  const dripping = rig.run(rig.plain, "slowDrip", 400, LIMITS.clientStreams.each);
   dripping.catch(() => undefined);
   await assertServedByTcp(rig);
   const report = await dripping;
