@@ -25,11 +25,13 @@ export interface ContainerStatus {
   readonly project: string | null;
   readonly service: string | null;
   readonly networks: readonly string[];
-  /** attached and verifying: served by dns11; all others: served by Docker, if at all. */
+  /** attached and verifying: served by dns11; all others: served by Docker, if at all, unless `isHeld`. */
   readonly state: "attached" | "verifying" | "opening" | "failed" | "skipped" | "quarantined";
   /** Why it is not attached: a code for programs and a sentence for people. */
   readonly code?: string;
   readonly reason?: string;
+  /** It has failed, but a policy is enforced: dns11's rules stay, and nobody else answers. */
+  readonly isHeld?: true;
   readonly warning?: string;
   /** The name of the container whose network namespace it uses, if that is not its own. */
   readonly sharesWith?: string;

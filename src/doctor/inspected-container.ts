@@ -17,7 +17,6 @@ import { containerFact, isUp } from "../container/watch/translate.ts";
 import { RULES_LOCKED } from "../container/namespace/rules-locked.ts";
 import { LIMITS } from "../base/limits.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
-import { POLICY_HOLDS } from "../base/model/not-served.ts";
 import { DEFAULT_BEHAVIOUR } from "../base/model/behaviour.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
@@ -250,9 +249,8 @@ function namedReason(
   return `it shares the network namespace of ${owner.name}, and its names resolve as there: dns11 doctor ${owner.name}`;
 }
 
-function failedText({ code, since, reason, culprits = [] }: ContainerStatus): string {
-  const then =
-    code === POLICY_HOLDS ? "and a policy is enforced, so nobody else answers" : "so Docker's resolver answers";
+function failedText({ code, since, reason, isHeld, culprits = [] }: ContainerStatus): string {
+  const then = isHeld === true ? "and a policy is enforced, so nobody else answers" : "so Docker's resolver answers";
   const what = `dns11 could not attach${code === undefined ? "" : ` (${code})`}, ${then}`;
   const why = [reason, ...culprits].filter((text) => text !== undefined).join(": ");
   return `${what}${since === undefined ? "" : ` since ${since}`}: ${why}`;

@@ -314,25 +314,87 @@ test("without an answer it hands back, and the reason says that the query did no
   await attachment.close();
 });
 
+function failureIn({ state }: Attachment): readonly [code: string, isHeld: boolean] | string {
+  return state.kind === "failed" ? [state.code, state.isHeld] : state.kind;
+}
+
 test("where a policy is enforced its rules stay without an answer, until none is enforced any more", async () => {
   await using netns = await Netns.create();
   let isEnforced = true;
-  const attachment = attaching.in(netns.netnsPath, { isEnforced: () => isEnforced });
-  const codeNow = (): string => (attachment.state.kind === "failed" ? attachment.state.code : attachment.state.kind);
+  const attachment = attaching.in(netns.netnsPath, {
+    isEnforced: () => isEnforced,
+    ruleBackend: { backend: "nft", hasZones: true },
+  });
   await attachment.open();
   await attachment.verify();
-  assert.equal(codeNow(), "POLICY_HOLDS");
-  assert.match(await rulesIn(netns), /udp dport 53 dnat to 127\.0\.0\.11:/);
-  // A retry makes rules again that are gone, and fails again.
+  assert.deepEqual(failureIn(attachment), ["UNVERIFIED", true]);
+  assert.match(await rulesIn(netns), /\n\t\tip daddr 127\.0\.0\.11 udp dport 53 dnat to/);
+  // Another try makes rules again that are gone.
   await netns.enter("nft", ["flush", "ruleset"]);
-  await attachment.open();
+  assert.equal(await attachment.open(), true);
   await attachment.verify();
-  assert.equal(codeNow(), "POLICY_HOLDS");
-  assert.match(await rulesIn(netns), /udp dport 53 dnat to 127\.0\.0\.11:/);
+  assert.deepEqual(failureIn(attachment), ["UNVERIFIED", true]);
+  assert.match(await rulesIn(netns), /\n\t\tip daddr 127\.0\.0\.11 udp dport 53 dnat to/);
   isEnforced = false;
   await attachment.verify();
-  assert.equal(codeNow(), "UNVERIFIED");
+  assert.deepEqual(failureIn(attachment), ["UNVERIFIED", false]);
   assert.equal(await rulesIn(netns), "");
+  await attachment.close();
+});
+
+test("where a policy is enforced there is no trial, and one is over when it becomes so", async () => {
+  await using netns = await Netns.create();
+  let [isEnforced, isRefused] = [true, true];
+  const mode = {
+    ...CONTAINER_MODE,
+    capture: () => {
+      if (isRefused) throw new Error("not now");
+      return CONTAINER_MODE.capture();
+    },
+  };
+  const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
+  const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ isEnforced: () => isEnforced }));
+  const all = /\n\t\tip daddr 127\.0\.0\.11 udp dport 53 dnat to/;
+  for (const wasEnforced of [true, false]) {
+    [isEnforced, isRefused] = [wasEnforced, true];
+    assert.equal(await attachment.open(), false);
+    isRefused = false;
+    assert.equal(await attachment.open(), true);
+    assert.equal(all.test(await rulesIn(netns)), wasEnforced);
+    isEnforced = true;
+    await attachment.updateCapture();
+    assert.match(await rulesIn(netns), all);
+    isEnforced = false;
+    await attachment.verify();
+    assert.deepEqual(failureIn(attachment), ["UNVERIFIED", false]);
+  }
+  await attachment.close();
+});
+
+test("where a policy is enforced, a change of the rules that has failed is made before it counts as attached", async () => {
+  await using netns = await Netns.create();
+  let isRefused = false;
+  const mode = {
+    ...CONTAINER_MODE,
+    capture: () => {
+      if (isRefused) throw new Error("not now");
+      return CONTAINER_MODE.capture();
+    },
+  };
+  const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
+  const parts = attaching.parts({ openEndpoint: answering, isEnforced: () => true });
+  const attachment = new Attachment(claim, mode, VIEW, parts);
+  await attachment.open();
+  await attachment.verify();
+  assert.equal(failureIn(attachment), "attached");
+  isRefused = true;
+  await attachment.updateCapture();
+  assert.deepEqual(failureIn(attachment), ["REFIT_FAILED", true]);
+  await attachment.verify();
+  assert.deepEqual(failureIn(attachment), ["REFIT_FAILED", true]);
+  isRefused = false;
+  await attachment.verify();
+  assert.equal(failureIn(attachment), "attached");
   await attachment.close();
 });
 

@@ -145,7 +145,13 @@ function insideOf(pod: PodNamespace): NetworkContext {
 
 /** The listener does not know the nonce: only the reply counts. */
 const probeOf = (destination: string): ProbeRequest => ({ destination, protocols: ["udp", "tcp"], isTrial: false });
-const ANY_CLIENT: ProbeTarget = { expect: () => {}, hasSeen: () => true, mayHaveMissed: () => false, reset: () => {} };
+const ANY_CLIENT: ProbeTarget = {
+  expect: () => {},
+  hasSeen: () => true,
+  isBehind: () => false,
+  hasLost: () => false,
+  reset: () => {},
+};
 
 function descriptors(): string[] {
   return readdirSync("/proc/self/fd").flatMap((fd) => {

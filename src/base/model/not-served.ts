@@ -35,12 +35,8 @@ export const FAILURE_CODES = [
   "REFIT_FAILED",
   "PROBE_FAILED",
   "UNVERIFIED",
-  "POLICY_HOLDS",
   "NO_DESCRIPTORS",
   "RULES_LOCKED",
 ] as const;
-
-/** It may not work, but its rules stay, because a policy is enforced. With all other codes they are gone. */
-export const POLICY_HOLDS = "POLICY_HOLDS" satisfies FailureCode;
 
 export type FailureCode = (typeof FAILURE_CODES)[number];

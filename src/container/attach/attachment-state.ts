@@ -11,7 +11,7 @@
  *   leave      Docker's resolver must not answer: the keeper refuses all queries, with the same rules and sockets
  */
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import { type FailureCode, POLICY_HOLDS } from "../../base/model/not-served.ts";
+import type { FailureCode } from "../../base/model/not-served.ts";
 import { SystemFault } from "../../kernel/libc.ts";
 import { LOCKED_REASON, MACHINE_LOCKED_REASON, RULES_LOCKED } from "../namespace/rules-locked.ts";
 
@@ -25,6 +25,8 @@ export type AttachmentState =
       readonly reason: string;
       readonly culprits: readonly string[];
       readonly atMs: number;
+      /** A policy is enforced, so sockets and rules stay: nobody else answers. */
+      readonly isHeld: boolean;
     }
   | { readonly kind: "closed" };
 
@@ -33,16 +35,8 @@ export function lockedReason(isOwn: boolean): string {
   return `${isOwn ? LOCKED_REASON : MACHINE_LOCKED_REASON}; dns11 goes on when it is free`;
 }
 
-export function lockedState(reason: string): AttachmentState {
-  return failedState({ code: RULES_LOCKED, reason, culprits: [] }, false);
-}
-
-/** `isHeld`: its rules stay. */
-export function failedState(
-  { code, reason, culprits }: Pick<Extract<AttachmentState, { kind: "failed" }>, "code" | "reason" | "culprits">,
-  isHeld: boolean,
-): AttachmentState {
-  return { kind: "failed", code: isHeld ? POLICY_HOLDS : code, reason, culprits, atMs: Date.now() };
+export function lockedState(reason: string, isHeld: boolean): AttachmentState {
+  return { kind: "failed", code: RULES_LOCKED, reason, culprits: [], atMs: Date.now(), isHeld };
 }
 
 /** Why it failed, with what probably causes it. */

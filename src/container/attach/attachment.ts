@@ -37,7 +37,7 @@ import type { AttachMode } from "./attach-mode.ts";
 import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
 import { KeeperHold } from "./keeper-hold.ts";
 import { KernelCheck } from "./kernel-check.ts";
-import { leaveServing, pauseServing } from "./leave-serving.ts";
+import { abandonServing, leaveServing, pauseServing } from "./leave-serving.ts";
 import {
   type OpenNamespace,
   closeLater,
@@ -57,7 +57,7 @@ import {
   probeServing,
   servedNamespaceOf,
 } from "./serving.ts";
-import { type AttachmentState, failedState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
+import { type AttachmentState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
 import { untilQuiet } from "./until-quiet.ts";
 import { watchRules } from "./watch-rules.ts";
 
@@ -77,6 +77,8 @@ export class Attachment {
   /** Of the namespace as it is served now. */
   #kernel: KernelCheck | undefined;
   #isVerifying = false;
+  /** An update of the capture has failed. */
+  #isOutdated = false;
   #isDraining = false;
   #isClosing = false;
   /** Undefined unless a change has waited for a lock for too long. */
@@ -131,8 +133,6 @@ export class Attachment {
   /** Creates sockets and rules in the namespace, and starts serving: all of it or nothing. Returns whether it serves. */
   async open(): Promise<boolean> {
     return await this.#jobs.run(async () => {
-      // Where a policy holds one that has failed, the rules may be what is wrong.
-      if (this.#serving !== undefined && this.#state.kind === "failed") await this.#update();
       if (this.#isClosing || this.#serving !== undefined) return this.isOpen;
       try {
         this.#opened ??= openNamespace(this.claim, this.#parts);
@@ -172,7 +172,7 @@ export class Attachment {
   }
 
   /**
-   * Sends a nonce query through the rules. One failure on trial, or two in a row while serving, hands back to Docker.
+   * Sends a nonce query through the rules. After one failure on trial, or two in a row while serving, it has failed.
    */
   async verify(): Promise<void> {
     const serving = this.#serving;
@@ -182,6 +182,8 @@ export class Attachment {
     this.#isVerifying = true;
     const isCurrent = (): boolean => this.#serving === serving && !this.#isDraining;
     try {
+      if (this.#isOutdated) await this.updateCapture();
+      if (!isCurrent()) return;
       let result = await this.#probe(serving);
       if (result.kind === "works" && serving.isTrial && isCurrent()) {
         await this.#replaceRules(serving, () => servingPlan(planInputOf(serving, this.#spared)));
@@ -234,8 +236,10 @@ export class Attachment {
     if (serving === undefined || this.#isDraining) return;
     try {
       await updateServing(serving, { mode: this.mode, isEnforced: this.#hold.isEnforced }, this.#spared, this.#parts);
+      this.#isOutdated = false;
       this.#hold.renew();
     } catch (error) {
+      this.#isOutdated = true;
       await this.#failWith(error, "REFIT_FAILED");
     }
   }
@@ -294,11 +298,7 @@ export class Attachment {
     this.#serving = undefined;
     this.#hold.forget();
     this.#isClosing = true;
-    if (serving !== undefined) {
-      serving.isEnded = true;
-      serving.endpoint.close();
-      serving.rules.close();
-    }
+    if (serving !== undefined) abandonServing(serving);
     this.#leave();
   }
 
@@ -333,6 +333,7 @@ export class Attachment {
 
   async #startServing(opened: OpenNamespace): Promise<Serving> {
     const view = this.#view;
+    this.#isOutdated = false;
     const { serving, spared } = await openServing(opened, {
       containerId: this.claim.containerId,
       mode: this.mode,
@@ -369,12 +370,8 @@ export class Attachment {
 
   /** Runs the mode's own checks before the namespace counts as verified. */
   async #completeVerification(serving: Serving): Promise<void> {
-    const namespace = servedNamespaceOf(serving, async (destination, from) => {
-      const source = from && { from: from.fd, sourcePort: from.sourcePort };
-      return await this.#probe(serving, { destination, ...source });
-    });
-    await this.mode.onVerified(namespace);
-    if (this.#serving === serving && !this.#isDraining) await this.#markVerified();
+    await this.mode.onVerified(servedNamespaceOf(serving, this.#parts.runner));
+    if (this.#serving === serving && !this.#isDraining && !this.#isOutdated) await this.#markVerified();
   }
 
   /** By the first routine verification the connections that were open when we attached have ended. */
@@ -404,9 +401,9 @@ export class Attachment {
 
   /** Call in a job. */
   async #fail(code: string, reason: string, culprits: readonly string[]): Promise<void> {
-    const isHeld = this.#serving?.isTrial === false && this.#hold.isEnforced();
+    const isHeld = this.#hold.staysClosed;
     if (!isHeld) await this.#stopServing();
-    if (!this.#isClosing) this.#become(failedState({ code, reason, culprits }, isHeld));
+    if (!this.#isClosing) this.#become({ kind: "failed", code, reason, culprits, atMs: Date.now(), isHeld });
   }
 
   /** Call in a job. Queries that still arrive are answered until the rules are gone. */
@@ -439,7 +436,7 @@ export class Attachment {
     this.#parts.onLocked?.(this.claim.containerId, { isWaiting: stage === "late", isOwn, waitedMs });
     if (this.#isClosing) return;
     if (this.#lockedReason === undefined) this.#parts.onForeignChange();
-    else if (this.#state.kind !== "attached") this.#become(lockedState(this.#lockedReason));
+    else if (this.#state.kind !== "attached") this.#become(lockedState(this.#lockedReason, this.#hold.staysClosed));
   }
 
   #become(state: AttachmentState): void {

@@ -51,6 +51,11 @@ export class KeeperHold {
   /** Whether a policy is enforced in it. */
   readonly isEnforced = (): boolean => this.#isEnforcedIn?.(this.#containerId) === true;
 
+  /** Docker's resolver must not answer it. Where only probes come to us, it does in any case. */
+  get staysClosed(): boolean {
+    return this.isEnforced() && this.#serving?.isTrial === false;
+  }
+
   /** Whether the keeper refuses its queries when nobody serves it. */
   get isRefusing(): boolean {
     return this.#hold !== undefined && this.#alone !== "hand-back";
@@ -85,8 +90,7 @@ export class KeeperHold {
     return rules.removal && { ...known, ...rules.removal, zone, pairs, programs, openGate, isLocked, alone };
   }
 
-  /** Where only probes come to us, Docker's resolver answers in any case. */
   #whenAlone(): WhenAlone {
-    return this.isEnforced() && this.#serving?.isTrial === false ? "refuse" : "hand-back";
+    return this.staysClosed ? "refuse" : "hand-back";
   }
 }

@@ -19,6 +19,13 @@ export function pauseServing(serving: Serving): void {
   serving.pairs = pairs.map((pair) => serving.bound[bound.indexOf(pair)] as NamespaceSockets);
 }
 
+/** Lets go of what another process has, too. */
+export function abandonServing(serving: Serving): void {
+  serving.isEnded = true;
+  serving.endpoint.close();
+  serving.rules.close();
+}
+
 /** Has the keeper refuse all further queries, and answers those that were read. Serves on if the keeper cannot. */
 export async function leaveServing(
   serving: Serving,

@@ -115,8 +115,10 @@ export async function openServing(
     // Opening the endpoint has assigned its policy.
     const isEnforced = (): boolean => parts.isEnforced?.(containerId) === true;
     let closesResolver = isEnforced();
+    // Where a policy is enforced, there is no trial: whoever lets it fail would have Docker's resolver meanwhile.
+    const isOnTrial = (): boolean => isTrial && held === undefined && !closesResolver;
     const plans = (): TablePlan[] => {
-      const plan = isTrial && held === undefined ? trialPlan : servingPlan;
+      const plan = isOnTrial() ? trialPlan : servingPlan;
       return plan(planInputOf({ ...opened, closesResolver }, spared));
     };
     const listen = (): void => {
@@ -138,7 +140,7 @@ export async function openServing(
       ...opened,
       endpoint,
       closesResolver,
-      isTrial: isTrial && held === undefined,
+      isTrial: isOnTrial(),
     });
     return { serving, spared };
   } catch (error) {
@@ -211,19 +213,21 @@ export async function updateServing(
     return { capture: wanted, ...pairsFor(wanted.redirects, serving.bound) };
   });
   adaptKernel(serving, capture, parts);
+  let { isTrial } = serving;
   let closesResolver: boolean;
   try {
     do {
       closesResolver = isEnforced();
+      isTrial &&= !closesResolver;
       const input = planInputOf({ ...serving, capture, pairs, closesResolver }, spared);
-      await serving.rules.replaceTables(serving.isTrial ? trialPlan(input) : servingPlan(input));
+      await serving.rules.replaceTables(isTrial ? trialPlan(input) : servingPlan(input));
     } while (isEnforced() !== closesResolver);
   } catch (error) {
     closeSockets(added);
     throw error;
   }
   serving.endpoint.add(added);
-  Object.assign(serving, { capture, pairs, closesResolver, bound: [...serving.bound, ...added] });
+  Object.assign(serving, { capture, pairs, isTrial, closesResolver, bound: [...serving.bound, ...added] });
 }
 
 /** Re-creates rules that no process owns, because another program may have flushed them. Returns whether it did. */

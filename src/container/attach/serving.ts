@@ -73,10 +73,7 @@ export async function probeServing(
 }
 
 /** The namespace as a mode sees it. A mode awaits, and by then the descriptor's number may be reused. */
-export function servedNamespaceOf(
-  serving: Pick<Serving, "isEnded" | "zone" | "netns">,
-  sendProbe: ServedNamespace["probe"],
-): ServedNamespace {
+export function servedNamespaceOf(serving: Serving, runner: NamespaceRunner): ServedNamespace {
   const current = (): NetNamespace => {
     if (serving.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
     return serving.netns;
@@ -87,6 +84,10 @@ export function servedNamespaceOf(
     },
     zone: serving.zone,
     within: (work) => current().within(work),
-    probe: async (destination, from) => (serving.isEnded ? { kind: "unknown" } : await sendProbe(destination, from)),
+    probe: async (destination, from) => {
+      if (serving.isEnded) return { kind: "unknown" };
+      const source = from && { from: from.fd, sourcePort: from.sourcePort };
+      return await probeServing(serving, runner, { destination, ...source });
+    },
   };
 }

@@ -18,7 +18,7 @@ export async function verifyAndWait(attachment: Attachment): Promise<boolean> {
   for (;;) {
     const { state, isOpen } = attachment;
     if (state.kind === "attached" && state.verifiedMs >= startMs) return true;
-    if (!isOpen || performance.now() > deadlineMs) return false;
+    if (!isOpen || (state.kind === "failed" && state.atMs >= startMs) || performance.now() > deadlineMs) return false;
     await sleep(REPAIR_POLL_MS);
   }
 }

@@ -46,6 +46,8 @@ export interface ExchangeRequest {
   readonly waitMs?: number;
   /** Called with the source ports before anything is sent. */
   readonly announce?: ((ports: SourcePorts) => Promise<void>) | undefined;
+  /** Called after each look for replies, until all are there. */
+  readonly onLook?: (() => void) | undefined;
 }
 
 /** The ports of each transport; none if no socket could be opened. */
@@ -97,7 +99,7 @@ export async function exchange(within: Within, request: ExchangeRequest): Promis
       for (const protocol of request.protocols ?? (["udp", "tcp"] as const)) legs.push(startLeg(protocol, request));
     });
     await request.announce?.({ udp: portsOf(legs, "udp"), tcp: portsOf(legs, "tcp") });
-    await pollUntilDone(legs, memory, request.waitMs ?? LIMITS.probeMs);
+    await pollUntilDone(legs, memory, request);
     return legs.map(({ protocol, id, reply, failure, tookMs }) => ({ protocol, id, reply, failure, tookMs }));
   } finally {
     for (const leg of legs) endLeg(leg);
@@ -142,12 +144,17 @@ function startLeg(protocol: Protocol, { destination, port, sourcePort, message, 
  * Counts only time in which this process could run: on a busy machine it may stand still for longer than the timeout,
  * which says nothing about the rules or the server. The listener of a probe is in this process, too.
  */
-async function pollUntilDone(legs: readonly Leg[], memory: Buffer, waitMs: number): Promise<void> {
+async function pollUntilDone(
+  legs: readonly Leg[],
+  memory: Buffer,
+  { waitMs = LIMITS.probeMs, onLook }: Pick<ExchangeRequest, "waitMs" | "onLook">,
+): Promise<void> {
   const address = addressOf(memory);
   let waitedMs = 0;
   for (let round = 0; ; round++) {
     for (const leg of legs) step(leg, address, memory);
     if (legs.every(isDone) || waitedMs > waitMs) return;
+    onLook?.();
     const pausedMs = performance.now();
     if (round < ROUNDS_BEFORE_SLEEPING) await nextRound();
     else await sleep(Math.min(SLEEP_MS_MAX, 2 ** (round - ROUNDS_BEFORE_SLEEPING)));

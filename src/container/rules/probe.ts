@@ -16,8 +16,10 @@ export interface ProbeTarget {
   /** Records from now on whether this nonce arrives. */
   expect(nonce: string): void;
   hasSeen(protocol: Protocol): boolean;
-  /** Whether a query by UDP still waits in a socket, or found it full: more come than are read. */
-  mayHaveMissed(): boolean;
+  /** Whether queries by UDP wait to be read. */
+  isBehind(): boolean;
+  /** Whether queries by UDP found a socket full since the nonce is expected. */
+  hasLost(): boolean;
   /** Ends the probe. */
   reset(): void;
 }
@@ -48,11 +50,15 @@ export async function probe(within: Within, target: ProbeTarget, request: ProbeR
   const { destination, protocols, isTrial, sourcePort } = request;
   const nonce = randomBytes(12).toString("hex");
   target.expect(nonce);
+  let hasCaughtUp = false;
   try {
     const mark = isTrial ? TRIAL_MARK : undefined;
     const message = (id: number): Buffer => probeQuery(nonce, id);
-    const legs = await exchange(within, { destination, protocols, message, mark, sourcePort });
-    const failures = legs.flatMap((leg) => failureOf(leg, target));
+    const onLook = (): void => void (hasCaughtUp ||= !target.isBehind());
+    const legs = await exchange(within, { destination, protocols, message, mark, sourcePort, onLook });
+    // Whatever fills the sockets does arrive. A client that floods must not get Docker's resolver back by that.
+    const mayBeMissed = !isTrial && (target.hasLost() || !hasCaughtUp);
+    const failures = legs.flatMap((leg) => failureOf(leg, target.hasSeen(leg.protocol), mayBeMissed));
     return failures.length === 0 ? { kind: "works" } : { kind: "broken", failures };
   } catch (error) {
     if (RESOURCE_ERRORS.has(codeOf(error) ?? "")) return { kind: "unknown" };
@@ -62,12 +68,11 @@ export async function probe(within: Within, target: ProbeTarget, request: ProbeR
   }
 }
 
-function failureOf({ protocol, id, reply, failure }: ExchangeResult, target: ProbeTarget): string[] {
+/** `mayBeMissed`: a query by UDP may have arrived without having been read. */
+function failureOf({ protocol, id, reply, failure }: ExchangeResult, wasSeen: boolean, mayBeMissed: boolean): string[] {
   if (failure !== undefined) return [`${protocol}: ${failure}`];
-  const wasSeen = target.hasSeen(protocol);
   if (reply === undefined) {
-    // Whatever fills the socket does arrive. A client that floods must not get Docker's resolver back by that.
-    if (protocol === "udp" && !wasSeen && target.mayHaveMissed()) return [];
+    if (protocol === "udp" && !wasSeen && mayBeMissed) return [];
     return [
       `${protocol}: ${wasSeen ? "the query arrived, but the answer did not come back" : "the query did not arrive"}`,
     ];

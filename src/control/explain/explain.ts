@@ -234,7 +234,8 @@ function failureOf(rcode: string | undefined): string {
 function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client | string {
   const attachment = containers.attachmentOf(owner.id);
   const client = containers.clients.of(owner.id);
-  if (client !== undefined && attachment?.state.kind !== "failed") return client;
+  const state = attachment?.state;
+  if (client !== undefined && (state?.kind !== "failed" || state.isHeld)) return client;
   return `dns11 does not serve "${owner.name}": ${reasonNotServed(containers.decisionOf(owner.id), attachment)}`;
 }
 

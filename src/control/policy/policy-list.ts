@@ -7,7 +7,6 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { addressText } from "../../base/model/address.ts";
 import type { Held } from "../../policy/book/policy-book.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
-import { POLICY_HOLDS } from "../../base/model/not-served.ts";
 import { scopeText } from "../../policy/model/policy.ts";
 import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
@@ -201,5 +200,5 @@ function notServedReason(
   const decision = decisionOf(id);
   if (decision?.kind === "skip") return decision.reason;
   const state = attachmentOf(id)?.state;
-  return state?.kind === "failed" && state.code !== POLICY_HOLDS ? state.reason : undefined;
+  return state?.kind === "failed" && !state.isHeld ? state.reason : undefined;
 }

@@ -137,7 +137,14 @@ function attachmentStatus(
     case "attached":
       return { ...common, since: iso(state.sinceMs), verified: iso(state.verifiedMs) };
     case "failed":
-      return { ...common, since: iso(state.atMs), code: state.code, reason: state.reason, culprits: state.culprits };
+      return {
+        ...common,
+        since: iso(state.atMs),
+        code: state.code,
+        reason: state.reason,
+        culprits: state.culprits,
+        ...(state.isHeld && { isHeld: state.isHeld }),
+      };
   }
 }
 

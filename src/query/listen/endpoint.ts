@@ -27,7 +27,8 @@ export class Endpoint {
       this.#lostBefore = this.#listeners.lost;
     },
     hasSeen: (protocol: "udp" | "tcp"): boolean => this.#client.probeSeen[protocol],
-    mayHaveMissed: (): boolean => this.#listeners.areBehind || this.#listeners.lost !== this.#lostBefore,
+    isBehind: (): boolean => this.#listeners.areBehind,
+    hasLost: (): boolean => this.#listeners.lost !== this.#lostBefore,
     reset: (): void => {
       this.#client.probeNonce = undefined;
     },

@@ -2,7 +2,6 @@
  * AttachmentLog: what the log says when a container is attached, or cannot be: who answers it then. What repeats is limited
  * per container.
  */
-import { POLICY_HOLDS } from "../../base/model/not-served.ts";
 import type { Log } from "../../base/log/log.ts";
 import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
@@ -16,6 +15,7 @@ interface AttachmentLogParts {
   readonly factOf: (id: string) => ContainerFact | undefined;
 }
 
+const HELD = "nobody answers instead, because a policy is enforced";
 const MS_PER_SECOND = 1_000;
 
 export class AttachmentLog {
@@ -36,14 +36,16 @@ export class AttachmentLog {
       this.#gone.delete(id);
       return;
     }
-    const { code, reason, culprits } = state;
+    const { code, reason, culprits, isHeld } = state;
     if (code === "NAMESPACE_GONE" && !this.#gone.has(id)) {
       this.#gone.add(id);
       log.debug({ container, reason }, "namespace is gone, perhaps with its container");
       return;
     }
     const about = { container, code, reason, culprits };
-    limitedLog.log("warn", container, about, `not attached, ${this.#whoAnswers(id, code)}`, { topic: "attaching" });
+    limitedLog.log("warn", container, about, `not attached, ${isHeld ? HELD : this.#whoAnswers(id, code)}`, {
+      topic: "attaching",
+    });
   }
 
   onLocked(container: string, { isWaiting, isOwn, waitedMs }: LockWait): void {
@@ -61,7 +63,6 @@ export class AttachmentLog {
 
   #whoAnswers(id: string, code: string): string {
     if (code === "OWNED_ELSEWHERE") return "served by another dns11";
-    if (code === POLICY_HOLDS) return "nobody answers instead, because a policy is enforced";
     if (id === HOST_ID) return "names do not resolve on the host";
     const isCaptured = this.#parts.factOf(id)?.nameservers.kind === "captured";
     return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";

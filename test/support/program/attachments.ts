@@ -47,7 +47,13 @@ const FORWARDING_VIEW: View = {
 export const silent: OpenEndpoint = (): Endpoint => {
   const bound: NamespaceSockets[] = [];
   return {
-    probeTarget: { expect: () => undefined, hasSeen: () => false, mayHaveMissed: () => false, reset: () => undefined },
+    probeTarget: {
+      expect: () => undefined,
+      hasSeen: () => false,
+      isBehind: () => false,
+      hasLost: () => false,
+      reset: () => undefined,
+    },
     setView: () => undefined,
     setMemory: () => undefined,
     add: (sockets) => void bound.push(...sockets),

@@ -12,7 +12,7 @@ import { AttachmentLog } from "../../../../src/run/engine/attachment-log.ts";
 const CLOSED: AttachmentState = { kind: "closed" };
 
 function failed(code: string): AttachmentState {
-  return { kind: "failed", code, reason: "why", culprits: [], atMs: 0 };
+  return { kind: "failed", code, reason: "why", culprits: [], isHeld: false, atMs: 0 };
 }
 
 function levelsOf(...states: readonly AttachmentState[]): string[] {
