@@ -318,6 +318,14 @@ function failureIn({ state }: Attachment): readonly [code: string, isHeld: boole
   return state.kind === "failed" ? [state.code, state.isHeld] : state.kind;
 }
 
+function failingWhile(isRefused: () => boolean): AttachMode {
+  const capture: AttachMode["capture"] = () => {
+    if (isRefused()) throw new Error("not now");
+    return CONTAINER_MODE.capture();
+  };
+  return { ...CONTAINER_MODE, capture };
+}
+
 test("where a policy is enforced its rules stay without an answer, until none is enforced any more", async () => {
   await using netns = await Netns.create();
   let isEnforced = true;
@@ -345,13 +353,7 @@ test("where a policy is enforced its rules stay without an answer, until none is
 test("where a policy is enforced there is no trial, and one is over when it becomes so", async () => {
   await using netns = await Netns.create();
   let [isEnforced, isRefused] = [true, true];
-  const mode = {
-    ...CONTAINER_MODE,
-    capture: () => {
-      if (isRefused) throw new Error("not now");
-      return CONTAINER_MODE.capture();
-    },
-  };
+  const mode = failingWhile(() => isRefused);
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ isEnforced: () => isEnforced }));
   const all = /\n\t\tip daddr 127\.0\.0\.11 udp dport 53 dnat to/;
@@ -374,13 +376,7 @@ test("where a policy is enforced there is no trial, and one is over when it beco
 test("where a policy is enforced, a change of the rules that has failed is made before it counts as attached", async () => {
   await using netns = await Netns.create();
   let isRefused = false;
-  const mode = {
-    ...CONTAINER_MODE,
-    capture: () => {
-      if (isRefused) throw new Error("not now");
-      return CONTAINER_MODE.capture();
-    },
-  };
+  const mode = failingWhile(() => isRefused);
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const parts = attaching.parts({ openEndpoint: answering, isEnforced: () => true });
   const attachment = new Attachment(claim, mode, VIEW, parts);
