@@ -3,7 +3,8 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { cpuMs, ownMs } from "./own-time.ts";
+import { threadMs } from "../../src/kernel/thread-time.ts";
+import { ownMs } from "./own-time.ts";
 
 interface Span {
   readonly startMs: number;
@@ -73,5 +74,5 @@ function overlap(a: Span, b: Span): boolean {
 }
 
 function readClocks(): { readonly own: number; readonly cpu: number; readonly wall: number } {
-  return { own: ownMs(), cpu: cpuMs(), wall: performance.now() };
+  return { own: ownMs(), cpu: threadMs(), wall: performance.now() };
 }

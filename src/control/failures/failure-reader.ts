@@ -63,7 +63,7 @@ export class FailureReader {
   /** The present failures, then each again whenever it has happened again, until `signal`. */
   async *follow(
     signal: AbortSignal,
-    isFollowed: (containerId: string) => boolean = () => true,
+    isFollowed: (containerId: string) => boolean,
   ): AsyncGenerator<FailureReport, void> {
     /** The last failure of each table that was looked at. */
     const seenMs = new WeakMap<FailureTable, number>();

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
-
 import { setImmediate as nextRound } from "node:timers/promises";
 
 import * as fc from "fast-check";
