@@ -3,7 +3,7 @@
  * the next client with the same address to the same place.
  */
 import { codeOf } from "../base/lib/fault.ts";
-import { addressBytes } from "../base/model/address.ts";
+import { addressBytes, addressText } from "../base/model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NetlinkWriter, attributesIn } from "./netlink-message.ts";
 import { NETLINK_NETFILTER, type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
@@ -85,6 +85,7 @@ export function deleteConversations(
 
 /** A tracked UDP conversation, with the address that answers instead of the original destination. */
 export interface TrackedConversation {
+  readonly family: number;
   /** The source of the replies. */
   readonly address: string;
   readonly port: number;
@@ -92,15 +93,17 @@ export interface TrackedConversation {
 }
 
 /**
- * The tracked UDP conversations with an IPv4 address and port, in the thread's namespace; only those in zone 0, where
- * every packet is that no rule puts into another zone.
+ * The tracked UDP conversations with an address and port, in the thread's namespace; only those in zone 0, where every packet
+ * is that no rule puts into another zone.
  */
 export function trackedConversationsTo(memory: NetlinkMemory, address: string, port: number): TrackedConversation[] {
-  const wanted = Buffer.from(addressBytes(address) ?? []);
+  const wanted = bytesOf(address);
+  const family = familyOf(wanted);
   const conversations: TrackedConversation[] = [];
   const write = (w: NetlinkWriter): void => {
-    w.raw(genericMessage(AF_INET, 0));
-    filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
+    w.raw(genericMessage(family, 0));
+    // For IPv6 the kernel's filter drops the entries that match.
+    if (family === AF_INET) filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
   };
   const visit = (body: Buffer): void => {
     if (!body.includes(wanted)) return;
@@ -109,7 +112,7 @@ export function trackedConversationsTo(memory: NetlinkMemory, address: string, p
     const original = tupleOf(attributes.get(CTA_TUPLE_ORIGINAL));
     if (original.protocol !== UDP || original.destinationPort !== port || !original.destination.equals(wanted)) return;
     const { source, sourcePort } = tupleOf(attributes.get(CTA_TUPLE_REPLY));
-    conversations.push({ address: [...source].join("."), port: sourcePort, entry: identityOf(attributes) });
+    conversations.push({ family, address: addressText(source), port: sourcePort, entry: identityOf(attributes) });
   };
   withSocket(memory, (socket) => dump(socket, address, write, visit));
   return conversations;
@@ -138,7 +141,10 @@ function dump(
 
 /** Deletes these, in the thread's namespace; returns how many still existed. */
 export function deleteTracked(memory: NetlinkMemory, remembered: readonly TrackedConversation[]): number {
-  return withSocket(memory, (socket) => remembered.filter(({ entry }) => deleteEntry(socket, AF_INET, entry)).length);
+  return withSocket(
+    memory,
+    (socket) => remembered.filter(({ family, entry }) => deleteEntry(socket, family, entry)).length,
+  );
 }
 
 interface Tuple {
@@ -155,8 +161,8 @@ function tupleOf(bytes: Buffer | undefined): Tuple {
   const proto = attributesIn(tuple.get(CTA_TUPLE_PROTO) ?? Buffer.alloc(0));
   return {
     protocol: proto.get(CTA_PROTO_NUMBER)?.readUInt8(0) ?? 0,
-    source: ip.get(CTA_IP_V4_SOURCE) ?? Buffer.alloc(0),
-    destination: ip.get(CTA_IP_V4_DESTINATION) ?? Buffer.alloc(0),
+    source: ip.get(CTA_IP_V4_SOURCE) ?? ip.get(CTA_IP_V6_SOURCE) ?? Buffer.alloc(0),
+    destination: ip.get(CTA_IP_V4_DESTINATION) ?? ip.get(CTA_IP_V6_DESTINATION) ?? Buffer.alloc(0),
     sourcePort: proto.get(CTA_PROTO_SOURCE_PORT)?.readUInt16BE(0) ?? 0,
     destinationPort: proto.get(CTA_PROTO_DESTINATION_PORT)?.readUInt16BE(0) ?? 0,
   };

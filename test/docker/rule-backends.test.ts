@@ -3,7 +3,7 @@
  * SIGTERM, and stay after SIGKILL until a cleanup or the next start of dns11.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -11,6 +11,7 @@ import { after, before, describe, test } from "node:test";
 import { EXIT } from "../../cmd/process/exit-code.ts";
 import type { RuleBackend } from "../../src/base/model/rule-backend.ts";
 import type { Container } from "../support/engine/container.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
@@ -231,6 +232,43 @@ test("a requested backend that is not available ends dns11, with the reason and 
   await instance.logs(/iptables-legacy: iptables-legacy not found/);
   await instance.logs(/iptables-legacy needs the programs iptables-legacy and nsenter/);
   await assertAnswered(DOCKERS_TTL);
+});
+
+/** In its folder, for PATH. */
+const SLOW_RESTORE = `#!/bin/sh
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+while IFS= read -r line; do
+  table="$table$line
+"
+  [ "$line" = COMMIT ] || continue
+  printf %s "$table" | iptables-legacy-restore "$@" || exit
+  table=
+  sleep 0.2
+done
+`;
+
+test("iptables-legacy loses no query of those that are asked between the changes of two tables", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "d11-slow-restore-"));
+  writeFileSync(join(folder, "iptables-legacy-restore"), SLOW_RESTORE, { mode: 0o755 });
+  let instance: Dns11 | undefined;
+  try {
+    await assertNoneLost(async () => {
+      instance = await startDns11(engine, {
+        settings: { "rule-backend": "iptables-legacy" },
+        prefix: ["env", `PATH=${folder}:${SYSTEM_PATH}`],
+      });
+      await localQueries(instance);
+    });
+    const started = instance ?? assert.fail();
+    await assertNoneLost(
+      async () => assert.equal(await started.stop(), 0),
+      async () => await localQueries(started),
+    );
+  } finally {
+    await instance?.[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true });
+  }
+  assert.doesNotMatch(await rules(), OURS);
 });
 
 test("without the CT target, iptables-legacy serves without conntrack zones and logs that", async () => {

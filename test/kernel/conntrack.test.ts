@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { trackedConversationsTo, deleteEntriesFrom } from "../../src/kernel/conntrack.ts";
+import { deleteEntriesFrom, deleteTracked, trackedConversationsTo } from "../../src/kernel/conntrack.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { Netns } from "../support/rig/netns.ts";
@@ -73,6 +73,40 @@ test("only the entries of connections that one client started are deleted, in ev
     );
     assert.deepEqual(await forget(netns, gone, other), [0, 6], family);
     assert.deepEqual(await conversations(netns, family), []);
+  }
+});
+
+test("of conversations with one server, those in the default zone are found and deleted", async () => {
+  await using netns = await Netns.create();
+  const runner = new NamespaceRunner();
+  const fd = openSync(netns.netnsPath, "r");
+  const memory = new NetlinkMemory();
+  try {
+    for (const [family, source, server, other] of [
+      ["ipv4", "10.1.0.5", "10.1.0.1", "10.1.0.2"],
+      ["ipv6", "fd00:1::5", "fd00:1::1", "fd00:1::2"],
+    ] as const) {
+      for (const destination of [server, other])
+        for (const protocol of ["udp", "tcp"] as const)
+          for (const zone of [0, 53]) await begin(netns, { source, destination, protocol, port: 4000, zone });
+      const deleted = runner.within(fd, () => {
+        const found = trackedConversationsTo(memory, server, 53);
+        assert.deepEqual(
+          found.map(({ address, port }) => [address, port]),
+          [[server, 53]],
+        );
+        return deleteTracked(memory, found);
+      });
+      assert.equal(deleted, 1);
+      const left = await conversations(netns, family);
+      assert.equal(left.length, 7, left.join("\n"));
+      assert.ok(
+        !left.some((line) => line.includes("udp") && line.includes(`dst=${server}`) && !line.includes("zone=53")),
+      );
+    }
+  } finally {
+    closeSync(fd);
+    runner.close();
   }
 });
 

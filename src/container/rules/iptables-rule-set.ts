@@ -1,8 +1,10 @@
 /**
  * IptablesRuleSet: our rules as iptables-legacy chains. Each table changes atomically, one table after the other, in an
- * order in which a query that arrives between two changes is answered, too.
+ * order in which a query that arrives between two changes is answered, too. Such a query is redirected outside of our conntrack
+ * zone, and its entry would lead later queries of its socket to us for as long as they come, whatever the rules say by then.
  */
 import { Fault } from "../../base/lib/fault.ts";
+import { deleteTracked, trackedConversationsTo } from "../../kernel/conntrack.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { removeTable } from "./permanent-rules.ts";
 import { applyChains } from "./iptables-chains.ts";
@@ -21,6 +23,8 @@ export class IptablesRuleSet implements RuleSet {
   readonly #netns: NetNamespace;
   #families: readonly IpFamily[] = [];
   #interfaceNames: ReadonlyMap<number, string> = new Map();
+  /** Of UDP, while new queries were redirected last. */
+  #redirects: readonly UdpRedirect[] = [];
 
   constructor(hasZones: boolean, netns: NetNamespace) {
     this.#hasZones = hasZones;
@@ -44,6 +48,9 @@ export class IptablesRuleSet implements RuleSet {
         plans.find((plan) => plan.family === family),
       );
     this.#families = planned;
+    const redirects = plans.flatMap(udpRedirects);
+    if (redirects.length > 0) this.#redirects = redirects;
+    else await this.#releaseClients();
   }
 
   async replaceTables(plans: readonly TablePlan[]): Promise<void> {
@@ -63,6 +70,7 @@ export class IptablesRuleSet implements RuleSet {
       }
     }
     this.#families = [];
+    await this.#releaseClients();
   }
 
   close(): void {
@@ -74,6 +82,24 @@ export class IptablesRuleSet implements RuleSet {
     await applyChains(family, this.#netns.fd, plan, options);
   }
 
+  /** New queries are not redirected any more: nor are those of sockets that asked between two changes. */
+  async #releaseClients(): Promise<void> {
+    const { memory } = this.#netns;
+    try {
+      await this.#netns.read(() => {
+        for (const { destination, destinationPort, port } of this.#redirects) {
+          const tracked = trackedConversationsTo(memory, destination, destinationPort);
+          deleteTracked(
+            memory,
+            tracked.filter((conversation) => conversation.port === port),
+          );
+        }
+      });
+    } catch {
+      // Without conntrack nothing is tracked; and an entry ends by itself, half a minute after the last query of its socket.
+    }
+  }
+
   #interfaceName(index: number): string {
     const name = this.#interfaceNames.get(index);
     if (name === undefined || !PLAIN_NAME.test(name)) {
@@ -83,6 +109,23 @@ export class IptablesRuleSet implements RuleSet {
     }
     return name;
   }
+}
+
+/** Where clients ask, and the ports that answer them. */
+interface UdpRedirect {
+  readonly destination: string;
+  readonly destinationPort: number;
+  readonly port: number;
+}
+
+function udpRedirects({ chains }: TablePlan): UdpRedirect[] {
+  return chains.flatMap(({ rules }) =>
+    rules.flatMap(({ match: { protocol, destination, destinationPort }, action }) =>
+      action.kind !== "dnat" || protocol !== "udp" || destination === undefined || destinationPort === undefined
+        ? []
+        : [{ destination, destinationPort, port: action.port }],
+    ),
+  );
 }
 
 function interfaceNames({ within, memory }: NetNamespace): Map<number, string> {
