@@ -3,6 +3,7 @@
  * arrives there is what counts; every hostile frame is first seen to arrive without a policy.
  */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,7 +11,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../src/base/limits.ts";
 import { LISTENER_MARKS } from "../../src/base/model/listener-addresses.ts";
 import { POLICY_LIMITS } from "../../src/policy/model/policy-defaults.ts";
-import type { PolicyTable } from "../../src/policy/table/policy-table.ts";
+import { PolicyTable } from "../../src/policy/table/policy-table.ts";
 import type { PacketSocket } from "../support/packets/frames.ts";
 import {
   type HostileFrame,
@@ -491,4 +492,34 @@ test("tables that the kernel cannot keep for one process are made again when oth
   await table.remove(other.id);
   assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
   assert.equal(losses, flushes.length + 1);
+});
+
+test("tables that are removed before this process knows them are made again", async () => {
+  await using network = await PolicedNetwork.create(1);
+  for (const family of ["inet", "netdev"]) await network.nft("add", "table", family, "dns11-policy");
+  let opened = 0;
+  let losses = 0;
+  const { machine } = network;
+  const within = <T>(work: () => T): T => {
+    const result = network.within(machine, work);
+    // It watches by then, and has not read which tables it has.
+    const command = ["nft", "delete", "table", "netdev", "dns11-policy"];
+    if ((opened += 1) === 3) execFileSync("nsenter", [`--net=${machine.netnsPath}`, ...command]);
+    return result;
+  };
+  using table = await network.table({ within, onLost: () => losses++ });
+  assert.equal(table.isOwned, false);
+  await waitFor("the loss", () => (losses === 1 ? true : undefined));
+  assert.match(await network.nft("list", "tables"), /netdev dns11-policy/);
+});
+
+test("of tables that an earlier process left, one without the other is removed as well", async () => {
+  await using network = await PolicedNetwork.create(1);
+  const parts = { memory: network.memory, within: <T>(work: () => T): T => network.within(network.machine, work) };
+  for (const family of ["inet", "netdev"]) {
+    await network.nft("add", "table", family, "dns11-policy");
+    assert.equal(await PolicyTable.removeLeft(parts), true, family);
+    assert.equal(await network.nft("list", "tables"), "");
+    assert.equal(await PolicyTable.removeLeft(parts), false);
+  }
 });

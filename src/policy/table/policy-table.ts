@@ -20,7 +20,7 @@ import * as nft from "../../kernel/nft-constants.ts";
 import type { ClosedNetwork } from "../model/closed-network.ts";
 import { baseCommands, networkCommands } from "./base-rules.ts";
 import { type PolicedContainer, containerCommands, lengthsOf, removalCommands } from "./container-rules.ts";
-import type { SetElement } from "../../kernel/nft-table.ts";
+import type { NftTable, SetElement } from "../../kernel/nft-table.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import {
   ADDRESS_LENGTHS,
@@ -142,12 +142,11 @@ export class PolicyTable implements Disposable {
   /** Removes the tables that an earlier process left, if there are any: everything is open then. Returns whether. */
   static async removeLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): Promise<boolean> {
     const socket = within(() => new NftSocket(memory));
+    let isRemoved = false;
     try {
-      await socket.transact(deletion());
-      return true;
-    } catch (error) {
-      if (NO_TABLES.has(codeOf(error) ?? "")) return false;
-      throw error;
+      // One may be there without the other, if somebody has removed that.
+      for (const table of Object.values(TABLES)) isRemoved = (await isDeleted(socket, table)) || isRemoved;
+      return isRemoved;
     } finally {
       socket.close();
     }
@@ -268,7 +267,7 @@ export class PolicyTable implements Disposable {
 
   /** Removes the tables: everything is open then. */
   async delete(): Promise<void> {
-    await this.#nft.transact(deletion());
+    await this.#nft.transact(Object.values(TABLES).map((table) => table.delete()));
     this.#installed.clear();
   }
 
@@ -289,7 +288,10 @@ export class PolicyTable implements Disposable {
 
   /** If others have removed the tables, they are made again, with the networks closed. What they held, `onLost` has applied again. */
   async #restore(): Promise<void> {
-    if (this.#watch === undefined || this.#reader.identity() === this.#identity) return;
+    if (this.#watch === undefined) return;
+    // They may have been removed again before their identity was read.
+    const found = this.#reader.identity();
+    if (found !== undefined && found === this.#identity) return;
     await this.#nft.transact([...baseCommands(0, this.#parts.resolvers), ...networkCommands(this.#networks)]);
     this.#identity = this.#reader.identity();
     for (const each of this.#installed.values()) each.isLost = true;
@@ -411,8 +413,15 @@ async function isCreatedOwned(socket: NftSocket, commands: (flags: number) => Nf
   return false;
 }
 
-function deletion(): NftCommand[] {
-  return Object.values(TABLES).map((table) => table.delete());
+/** Whether there was one to delete. */
+async function isDeleted(socket: NftSocket, table: NftTable): Promise<boolean> {
+  try {
+    await socket.transact([table.delete()]);
+    return true;
+  } catch (error) {
+    if (NO_TABLES.has(codeOf(error) ?? "")) return false;
+    throw error;
+  }
 }
 
 function keyOf(address: Uint8Array): string {
