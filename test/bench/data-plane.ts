@@ -17,14 +17,13 @@ import { DNS11, type Server } from "./server.ts";
 import { Tally } from "./tally.ts";
 import { benchTcp } from "./tcp.ts";
 import { type Turn, takeRounds } from "./turns.ts";
+import { warmUp } from "./warm-up.ts";
 
 export const DATA_PLANE_PARTS = ["local", "forwarded", "tcp", "crowd", "fairness"] as const;
 export type DataPlanePart = (typeof DATA_PLANE_PARTS)[number];
 
 // Upstream server on the host, for servers that forward from there.
 const UPSTREAM = "10.53.0.1";
-const WARM_UPS_MAX = 6;
-const STILL_FASTER = 1.1;
 
 export async function benchDataPlane(parts: readonly DataPlanePart[], pace: Pace): Promise<Tally> {
   return await withServers({ ours: [DNS11], pace, endMs: Infinity }, async (bench) => {
@@ -43,6 +42,7 @@ export async function withServers(
   await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
   await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: UPSTREAM_LINES });
   const tally = new Tally();
+  tally.engine = engine.version;
   await work({ ...options, engine, tally, questions: new Questions(engine.folder) });
   return tally;
 }
@@ -96,24 +96,15 @@ async function measure(
   const { seconds, steadySeconds } = pace;
   const { client } = testbed;
   if (round === 0) await check(workload, server);
-  if (round === 0 || isFresh) await warmUp(workload, server, pid, pace);
+  const load = async (): Promise<number> =>
+    (await atFullSpeed(client, input(server, pace.warmSeconds), pid, pace.warmSeconds)).perSecond ?? 0;
+  if (round === 0 || isFresh) await warmUp(load);
   const full = await atFullSpeed(client, input(server, seconds), pid, seconds);
   const steady = await steadily(client, input(server, steadySeconds), steadySeconds);
   tally.add({ row, server }, { ...steady, ...full, lost: full.lost + steady.lost });
   if (server !== "floor") return;
   const two = await atFullSpeed(client, { ...input(server, seconds), threads: 2 }, pid, seconds);
   tally.add({ row: ROWS.twoThreads, server }, two);
-}
-
-// Fills caches, and warms up dns11, which has just been started: until that makes it no faster. A slow machine needs longer.
-async function warmUp({ testbed, input }: Workload, server: Server, pid: number, pace: Pace): Promise<void> {
-  const { warmSeconds } = pace;
-  let before = 0;
-  for (let times = 0; times < WARM_UPS_MAX; times++) {
-    const { perSecond = 0 } = await atFullSpeed(testbed.client, input(server, warmSeconds), pid, warmSeconds);
-    if (perSecond < before * STILL_FASTER) return;
-    before = perSecond;
-  }
 }
 
 async function check({ row, testbed, question, isRight }: Workload, server: Server): Promise<void> {

@@ -5,6 +5,7 @@ import { cpuSeconds } from "./cpu-time.ts";
 import type { Pace } from "./pace.ts";
 import type { Sample } from "./tally.ts";
 import type { Turn } from "./turns.ts";
+import { warmUp } from "./warm-up.ts";
 
 // Output of such a program.
 export type LoadResult = {
@@ -19,9 +20,12 @@ export type LoadResult = {
 // Runs the program for this many seconds and returns its output.
 export type RunLoad = (how: "steadily" | "at full speed", seconds: number) => Promise<string>;
 
-// dns11 has just been started and is still being compiled; the others have been running for long.
 export async function sampleOf(runLoad: RunLoad, { isFresh }: Turn, pid: number, pace: Pace): Promise<Sample> {
-  parseLoadResult(await runLoad("at full speed", isFresh ? pace.startSeconds : pace.warmSeconds));
+  if (isFresh) await runLoad("at full speed", pace.startSeconds);
+  await warmUp(async () => {
+    const { answered, seconds } = parseLoadResult(await runLoad("at full speed", pace.warmSeconds));
+    return answered / seconds;
+  });
   const before = cpuSeconds(pid);
   const full = parseLoadResult(await runLoad("at full speed", pace.seconds));
   const used = cpuSeconds(pid) - before;

@@ -108,11 +108,12 @@ const { node, kernel, cores, load } = machine;
 console.log(
   `Node ${node}, Linux ${kernel}, ${cores} cores, load ${load.toFixed(1)}. Values are medians (lowest to highest).`,
 );
+let engine = "";
 const rows: Row[] = await benchParts(FIRST);
 const [lines, ratios] = await benchTable();
 const kernelLines = await benchKernelTable();
 rows.push(...(await benchParts(LAST)));
-const report: Report = { ...machine, lines, ratios, kernelLines, rows };
+const report: Report = { ...machine, engine, lines, ratios, kernelLines, rows };
 if (!isQuick) console.log(`\nSaved to ${save(report)}`);
 if (flags.includes("--json")) console.log(JSON.stringify(report));
 process.exit(0);
@@ -121,6 +122,7 @@ async function benchTable(): Promise<[Line[], Ratio[]]> {
   const parts = DATA_PLANE_PARTS.filter(isWanted);
   if (parts.length === 0) return [[], []];
   const tally = await benchDataPlane(parts, pace);
+  ({ engine } = tally);
   const [found, held]: [Line[], Ratio[]] = [tally.lines(), ratiosOf(tally, DNS11.server)];
   printTable("Data plane, all servers in the same container at the same address", DNS11.server, found, held);
   return [found, held];
@@ -129,6 +131,7 @@ async function benchTable(): Promise<[Line[], Ratio[]]> {
 async function benchKernelTable(): Promise<Line[]> {
   if (!isWanted(KERNEL_PART)) return [];
   const { tally, rows: found } = await benchKernel(pace);
+  ({ engine } = tally);
   const all = tally.lines();
   printTable("Container names answered by the kernel, in the same container", "kernel", all, ratiosOf(tally, "kernel"));
   printRows("Targets of answers by the kernel", found);

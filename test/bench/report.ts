@@ -14,8 +14,11 @@ export type Report = {
   readonly node: string;
   readonly kernel: string;
   readonly cores: number;
+  readonly processor: string;
   // Load average of the last minute: unless it is low, the figures are not meaningful.
   readonly load: number;
+  // Docker's version; empty unless servers were compared.
+  readonly engine: string;
   // The data plane.
   readonly lines: readonly Line[];
   readonly ratios: readonly Ratio[];
@@ -27,7 +30,7 @@ export type Report = {
 
 const FILE = fileURLToPath(new URL("../../../.cache/bench.json", import.meta.url));
 
-type Machine = Omit<Report, "lines" | "ratios" | "kernelLines" | "rows">;
+type Machine = Omit<Report, "engine" | "lines" | "ratios" | "kernelLines" | "rows">;
 
 export function thisMachine(): Machine {
   return {
@@ -35,6 +38,7 @@ export function thisMachine(): Machine {
     node: process.version,
     kernel: release(),
     cores: cpus().length,
+    processor: cpus()[0]?.model ?? "",
     load: loadavg()[0] ?? Number.NaN,
   };
 }

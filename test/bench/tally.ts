@@ -26,6 +26,8 @@ export type Line = {
 export type Cell = { readonly row: string; readonly server: Server };
 
 export class Tally {
+  // Docker's version.
+  engine = "";
   readonly #samples = new Map<string, Map<Server, Sample[]>>();
 
   add({ row, server }: Cell, sample: Sample): void {
