@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 # What sudo has made in the checkout of a user belongs to that user, who goes on without sudo.
 give_back = if [ "$$(id -u)" -eq 0 ] && [ ! -O . ]; then mkdir -p .cache dist && chown -R --reference=. .cache dist node_modules; fi
 
-.PHONY: run test unit rig vm check bench bench-plot clients soak keeper chaos fuzz fuzz-kernel kernel-same siege build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
+.PHONY: run test unit rig vm check bench bench-plot bench-docs clients soak keeper chaos fuzz fuzz-kernel kernel-same siege build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -33,6 +33,10 @@ clients: setup-bench build ## Measure what the resolvers of programs do when nam
 
 bench-plot: ## Plot the results of the last bench; OUT=FOLDER
 	@node scripts/bench-plot.mjs $(OUT)
+
+bench-docs: ## Write the tables and pictures of the last whole bench into the documents
+	@node scripts/bench-docs.mjs
+	@node scripts/bench-plot.mjs docs/img
 
 fuzz: build ## Fuzz every parser with ten million malformed queries and replies (no root needed); INPUTS=N, SEED=N
 	@node --expose-gc dist/test/fuzz/fuzz-main.js --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))

@@ -3,16 +3,16 @@
  * Plots the results of the last `make bench` as self-contained SVGs for light and dark pages, one bar for each server: all
  * of them beside dns11, and all of them beside the kernel. Usage: bench-plot.mjs [FOLDER]
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** @typedef {{ median: number, low: number, high: number }} Spread */
-/** @typedef {{ row: string, server: string, columns: Record<string, Spread | undefined> }} Line */
+import { BENCH_FILE, readBenchReport } from "./docs/bench-report.mjs";
+
+/** @typedef {import("./docs/bench-report.mjs").Line} Line */
 /** @typedef {{ column: string, title: string, show: (value: number) => string }} Panel */
 /** @typedef {{ file: string, title: string, ours: string, rows: readonly string[], panels: readonly Panel[], lines: readonly Line[] }} Plot */
 
-const FILE = fileURLToPath(new URL("../.cache/bench.json", import.meta.url));
 const OUT = process.argv[2] ?? fileURLToPath(new URL("../.cache", import.meta.url));
 const SPEED = { column: "perSecond", title: "queries per second, more is better", show: thousands };
 const [CPU, HALF, NEARLY_ALL] = [
@@ -27,7 +27,7 @@ const PANEL_WIDTH = BAR_WIDTH + VALUE_WIDTH + GAP;
 const PANELS = 2;
 const WIDTH = MARGIN + NAME_WIDTH + PANELS * PANEL_WIDTH + MARGIN;
 
-const report = read();
+const report = readBenchReport();
 /** @type {readonly Plot[]} */
 const PLOTS = [
   {
@@ -64,20 +64,11 @@ const PLOTS = [
   },
 ];
 const drawable = PLOTS.filter((plot) => rowsOf(plot).length > 0);
-if (drawable.length === 0) fail(`${FILE} has none of the rows to plot; run make bench without ONLY`);
+if (drawable.length === 0) fail(`${BENCH_FILE} has none of the rows to plot; run make bench without ONLY`);
 for (const plot of drawable) {
   const file = join(OUT, plot.file);
   writeFileSync(file, svg(plot));
   console.log(`bench-plot: ${file}`);
-}
-
-/** @returns {{ node: string, kernel: string, cores: number, load: number, lines: readonly Line[], kernelLines?: readonly Line[] }} */
-function read() {
-  try {
-    return JSON.parse(readFileSync(FILE, "utf8"));
-  } catch {
-    return fail(`cannot read ${FILE}; make bench writes it`);
-  }
 }
 
 /** @returns {never} */

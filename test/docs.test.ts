@@ -409,13 +409,20 @@ test("README has the figures of the benchmarks, and says of a killed dns11 what 
     assert.ok(measured.includes(inTables), `${cell} is in no table`);
   }
   const [, few = "", many = ""] =
-    /^\| with a keeper .*, (\d+) ms +\|.*, (\d+) ms +\|$/m.exec(page("docs/benchmarks.md")) ?? assert.fail();
+    /^\| with a keeper .*after (\d+) ms +\|.*after (\d+) ms +\|$/m.exec(page("docs/benchmarks.md")) ?? assert.fail();
   for (const path of ["README.md", "docs/operations.md"]) {
     assert.match(page(path), new RegExp(`\\b${few} ms \\(40 containers\\)(?:,| to) ${many} ms \\(1,000\\)`), path);
   }
   for (const path of ["README.md", "SECURITY.md", "docs/operations.md", "docs/kind.md"]) {
     assert.match(page(path), /KIND(?:'s)?\s+(?:own rules|nodes)/, `${path} leaves out the exception of KIND`);
   }
+});
+
+test("the tables of the bench are of one run, and name its day, machine and versions", () => {
+  const runs = [...all.matchAll(/<!-- measured: run -->\s+(.+)\s+<!-- end: run -->/g)].map(([, text = ""]) => text);
+  assert.ok(runs.length > 1);
+  assert.equal(new Set(runs).size, 1, runs.join("\n"));
+  assert.match(runs[0] ?? "", /^\d{4}-\d{2}-\d{2}: \d+ cores of \S.*, Linux \d.*, Docker \d.*, Node \d.*\.$/);
 });
 
 test("links have a target, and those of shipped documents one that is shipped", () => {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Regions: the parts of the documents that scripts write, each between two comments: `<!-- generated: NAME -->` and
- * `<!-- end: NAME -->`. `captured` instead of `generated` marks output of a real run.
+ * `<!-- end: NAME -->`. `captured` instead of `generated` marks output of a real run, `measured` figures of the bench.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
@@ -22,7 +22,7 @@ function documents() {
 
 /**
  * The documents that change where each region of a name in `contents` holds that text, with their new text.
- * @param {"generated" | "captured"} kind @param {Readonly<Record<string, string>>} contents @param {(text: string) => string} format
+ * @param {"generated" | "captured" | "measured"} kind @param {Readonly<Record<string, string>>} contents @param {(text: string) => string} format
  * @returns {Map<string, string>}
  */
 export function changedDocuments(kind, contents, format) {
