@@ -21,6 +21,7 @@ import {
   framesOutside,
   framesToNeighbour,
 } from "../support/packets/hostile-frames.ts";
+import { SYSTEM_PATH } from "../support/program/command.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes } from "../support/rig/policed-network.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
@@ -504,7 +505,10 @@ test("tables that are removed before this process knows them are made again", as
     const result = network.within(machine, work);
     // It watches by then, and has not read which tables it has.
     const command = ["nft", "delete", "table", "netdev", "dns11-policy"];
-    if ((opened += 1) === 3) execFileSync("nsenter", [`--net=${machine.netnsPath}`, ...command]);
+    if ((opened += 1) === 3)
+      execFileSync("nsenter", [`--net=${machine.netnsPath}`, ...command], {
+        env: { ...process.env, PATH: SYSTEM_PATH },
+      });
     return result;
   };
   using table = await network.table({ within, onLost: () => losses++ });

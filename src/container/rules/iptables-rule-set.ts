@@ -4,9 +4,11 @@
  * zone, and its entry would lead later queries of its socket to us for as long as they come, whatever the rules say by then.
  */
 import { Fault } from "../../base/lib/fault.ts";
-import { deleteTracked, trackedConversationsTo } from "../../kernel/conntrack.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import { type TrackedConversation, deleteTracked, trackedConversationsTo } from "../../kernel/conntrack.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { removeTable } from "./permanent-rules.ts";
+import { DNS_PORT } from "./rewritten-port.ts";
 import { applyChains } from "./iptables-chains.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { RuleSet } from "./rule-set.ts";
@@ -23,8 +25,8 @@ export class IptablesRuleSet implements RuleSet {
   readonly #netns: NetNamespace;
   #families: readonly IpFamily[] = [];
   #interfaceNames: ReadonlyMap<number, string> = new Map();
-  /** Of UDP, while new queries were redirected last. */
-  #redirects: readonly UdpRedirect[] = [];
+  /** All that led new queries to us since nothing was redirected. */
+  readonly #redirects = new Map<string, UdpRedirect>();
 
   constructor(hasZones: boolean, netns: NetNamespace) {
     this.#hasZones = hasZones;
@@ -42,15 +44,16 @@ export class IptablesRuleSet implements RuleSet {
     const planned = plans.map(({ family }) => family);
     // Tables change one after the other: if one fails, remove() must also revert those that were changed before it.
     this.#families = [...new Set([...planned, ...this.#families])];
+    const redirects = plans.flatMap(udpRedirects);
+    for (const each of redirects) this.#redirects.set(`${each.destination} ${each.address} ${each.port}`, each);
     for (const family of this.#families)
       await this.#apply(
         family,
         plans.find((plan) => plan.family === family),
       );
     this.#families = planned;
-    const redirects = plans.flatMap(udpRedirects);
-    if (redirects.length > 0) this.#redirects = redirects;
-    else await this.#releaseClients();
+    // Without zones, the replies that are still to be sent need the same entries.
+    if (redirects.length === 0 && this.#hasZones) this.#releaseClients();
   }
 
   async replaceTables(plans: readonly TablePlan[]): Promise<void> {
@@ -70,7 +73,7 @@ export class IptablesRuleSet implements RuleSet {
       }
     }
     this.#families = [];
-    await this.#releaseClients();
+    this.#releaseClients();
   }
 
   close(): void {
@@ -83,16 +86,19 @@ export class IptablesRuleSet implements RuleSet {
   }
 
   /** New queries are not redirected any more: nor are those of sockets that asked between two changes. */
-  async #releaseClients(): Promise<void> {
-    const { memory } = this.#netns;
+  #releaseClients(): void {
+    const { memory, within } = this.#netns;
+    const redirects = [...this.#redirects.values()];
+    this.#redirects.clear();
     try {
-      await this.#netns.read(() => {
-        for (const { destination, destinationPort, port } of this.#redirects) {
-          const tracked = trackedConversationsTo(memory, destination, destinationPort);
-          deleteTracked(
-            memory,
-            tracked.filter((conversation) => conversation.port === port),
-          );
+      within(() => {
+        for (const destination of new Set(redirects.map((each) => each.destination))) {
+          const leadsToUs = (to: TrackedConversation): boolean =>
+            redirects.some(
+              (each) =>
+                each.destination === destination && each.port === to.port && isSameAddress(each.address, to.address),
+            );
+          deleteTracked(memory, trackedConversationsTo(memory, destination, DNS_PORT).filter(leadsToUs));
         }
       });
     } catch {
@@ -111,19 +117,19 @@ export class IptablesRuleSet implements RuleSet {
   }
 }
 
-/** Where clients ask, and the ports that answer them. */
+/** Where clients ask, and where they are answered. */
 interface UdpRedirect {
   readonly destination: string;
-  readonly destinationPort: number;
+  readonly address: string;
   readonly port: number;
 }
 
 function udpRedirects({ chains }: TablePlan): UdpRedirect[] {
   return chains.flatMap(({ rules }) =>
-    rules.flatMap(({ match: { protocol, destination, destinationPort }, action }) =>
-      action.kind !== "dnat" || protocol !== "udp" || destination === undefined || destinationPort === undefined
-        ? []
-        : [{ destination, destinationPort, port: action.port }],
+    rules.flatMap(({ match: { protocol, destination }, action }) =>
+      action.kind === "dnat" && protocol === "udp" && destination !== undefined
+        ? [{ destination, address: action.address, port: action.port }]
+        : [],
     ),
   );
 }

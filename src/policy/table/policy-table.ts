@@ -118,8 +118,14 @@ export class PolicyTable implements Disposable {
     this.#reader = new TableReader(readingSocket);
     this.#rounds = new OpeningRounds(async (commands) => await this.#nft.transact(commands));
     this.#watch = isOwned || parts.onLost === undefined ? undefined : this.#watchOthers();
-    this.#identity = this.#reader.identity();
-    this.#adopt();
+    try {
+      this.#identity = this.#reader.identity();
+      this.#adopt();
+    } catch (error) {
+      // Others have removed them already.
+      this.#watch?.close();
+      throw error;
+    }
   }
 
   /** Creates the tables, or adopts those that are there with all that they hold. */
