@@ -57,12 +57,21 @@ export class Slots {
     const waiting: WaitingQuery = {
       begin,
       refuse,
-      timer: setTimeout(() => {
-        this.#waiting.delete(waiting);
-        guard.run("timer", 0, refuse);
-      }, this.#limit.waitMs),
+      timer: setTimeout(() => this.#giveUp(waiting), this.#limit.waitMs),
     };
     this.#waiting.add(waiting);
+  }
+
+  /**
+   * Where this process has stood still, the time of queries with a slot is over, too. These end in the next round, after their replies
+   * have been read, and their slots are for those that wait.
+   */
+  #giveUp(waiting: WaitingQuery): void {
+    setImmediate(() =>
+      setImmediate(() => {
+        if (this.#waiting.delete(waiting)) guard.run("timer", 0, waiting.refuse);
+      }),
+    );
   }
 
   /** Releases a slot to the query that has waited longest. */

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
+import { setImmediate as nextRound } from "node:timers/promises";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { Slots } from "../../../../src/query/client/slots.ts";
@@ -54,11 +55,23 @@ test("a query that waits too long is refused, once, and takes no slot later", as
   mock.timers.tick(LIMITS.forwardWaitMs - 1);
   assert.deepEqual(events, []);
   mock.timers.tick(1);
+  await twoRounds();
   assert.deepEqual(events, ["first refused"]);
   slots.release();
   await Promise.resolve();
   assert.deepEqual(events, ["first refused"]);
   assert.equal(slots.taken, LIMITS.forwardSlots - 1);
+});
+
+test("where the process has stood still, queries that end in the same turn make room for those that wait", async () => {
+  const { slots, events } = full();
+  wait(slots, events, "first");
+  // As the timeouts of queries with a slot: their timers were due before.
+  setTimeout(() => setImmediate(() => slots.release()), LIMITS.forwardWaitMs - 1);
+  mock.timers.tick(LIMITS.forwardWaitMs * 2);
+  await twoRounds();
+  assert.deepEqual(events, ["first begun"]);
+  assert.equal(slots.taken, LIMITS.forwardSlots);
 });
 
 test("a query that has begun is not refused when the waiting time ends", async () => {
@@ -67,6 +80,7 @@ test("a query that has begun is not refused when the waiting time ends", async (
   slots.release();
   await Promise.resolve();
   mock.timers.tick(LIMITS.forwardWaitMs * 2);
+  await twoRounds();
   assert.deepEqual(events, ["first begun"]);
 });
 
@@ -91,6 +105,11 @@ test("all slots can be released, whatever happened in between", async () => {
   }
   assert.deepEqual([begun, slots.taken], [LIMITS.forwardSlots + 100, 0]);
 });
+
+async function twoRounds(): Promise<void> {
+  await nextRound();
+  await nextRound();
+}
 
 function full(): { readonly slots: Slots; readonly events: string[] } {
   const slots = new Slots();
