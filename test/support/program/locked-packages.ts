@@ -7,6 +7,10 @@ import { join, resolve } from "node:path";
 
 import { run } from "./command.ts";
 
+/** A registry may stall: what has not come by then is asked for again. */
+const AGAIN = ["--fetch-timeout=60000", "--fetch-retries=5"];
+const DOWNLOAD_MS = 300_000;
+
 interface PackageFile {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -28,9 +32,8 @@ export async function lockedPackages(
   const part = `${folder}.${process.pid}`;
   mkdirSync(part, { recursive: true });
   for (const name of ["package.json", "package-lock.json"]) copyFileSync(join(lock, name), join(part, name));
-  const { code, stderr } = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", ...flags], {
-    cwd: part,
-  });
+  const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", ...AGAIN, ...flags];
+  const { code, stderr } = await run("npm", words, { cwd: part, timeoutMs: DOWNLOAD_MS });
   assert.equal(code, 0, stderr);
   prepare(part);
   rmSync(folder, { recursive: true, force: true });
