@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 
 import { readBenchReport } from "./docs/bench-report.mjs";
 import { changedDocuments, formatted } from "./docs/regions.mjs";
+import { table } from "./docs/table.mjs";
 
 /** @typedef {import("./docs/bench-report.mjs").Line} Line */
 /** @typedef {import("./docs/bench-report.mjs").Spread} Spread */
@@ -257,9 +258,4 @@ function p99Range({ columns }) {
 /** @param {number} ms */
 function milliseconds(ms) {
   return ms.toFixed(ms < 1 ? 2 : ms < 10 ? 1 : 0);
-}
-
-/** @param {readonly string[]} head @param {readonly (readonly string[])[]} rows */
-function table(head, rows) {
-  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }

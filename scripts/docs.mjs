@@ -10,6 +10,7 @@ import { commandsOnce } from "./docs/commands.mjs";
 import { CHECK_MEANINGS, ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
 import { checkTitles, errorTexts, logTexts } from "./docs/source-texts.mjs";
+import { table } from "./docs/table.mjs";
 
 const PROGRAM = "dist/cmd/dns11.js";
 
@@ -84,11 +85,6 @@ function logTable() {
     cell(logMeaning(text)),
   ]);
   return table(["Message", "Level", "Fields", "Meaning, and what to do"], rows);
-}
-
-/** @param {readonly string[]} head @param {readonly (readonly string[])[]} rows */
-function table(head, rows) {
-  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
 /** @param {string} text */

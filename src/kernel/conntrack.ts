@@ -102,8 +102,7 @@ export function trackedConversationsTo(memory: NetlinkMemory, address: string, p
   const conversations: TrackedConversation[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
-    // For IPv6 the kernel's filter drops the entries that match.
-    if (family === AF_INET) filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
+    filterBy(w, CTA_IP_V4_DESTINATION, wanted, CTA_FILTER_BY_DESTINATION);
   };
   const visit = (body: Buffer): void => {
     if (!body.includes(wanted)) return;
@@ -118,8 +117,12 @@ export function trackedConversationsTo(memory: NetlinkMemory, address: string, p
   return conversations;
 }
 
-/** Since Linux 5.8 the kernel can filter: a namespace may have many thousands of entries. */
+/**
+ * Since Linux 5.8 the kernel can filter: a namespace may have many thousands of entries. For IPv6 its filter drops those that match, so
+ * there is none.
+ */
 function filterBy(w: NetlinkWriter, attribute: number, address: Uint8Array, flag: number): void {
+  if (familyOf(address) !== AF_INET) return;
   w.nested(CTA_TUPLE_ORIGINAL, () => w.nested(CTA_TUPLE_IP, () => w.attribute(attribute, address)));
   w.nested(CTA_FILTER, () => w.nativeU32(CTA_FILTER_ORIGINAL_FLAGS, flag));
 }
@@ -174,8 +177,7 @@ function entriesFrom(socket: NetlinkSocket, source: Buffer, about: string): Conn
   const entries: ConntrackEntry[] = [];
   const write = (w: NetlinkWriter): void => {
     w.raw(genericMessage(family, 0));
-    // For IPv6 the kernel's filter drops the entries that match.
-    if (family === AF_INET) filterBy(w, CTA_IP_V4_SOURCE, source, CTA_FILTER_BY_SOURCE);
+    filterBy(w, CTA_IP_V4_SOURCE, source, CTA_FILTER_BY_SOURCE);
   };
   dump(socket, about, write, (body) => {
     // Most entries do not contain this address and are not parsed.
