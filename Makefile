@@ -7,13 +7,17 @@ export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 # What sudo has made in the checkout of a user belongs to that user, who goes on without sudo.
 give_back = if [ "$$(id -u)" -eq 0 ] && [ ! -O . ]; then mkdir -p .cache dist && chown -R --reference=. .cache dist node_modules; fi
 
-.PHONY: run test unit rig vm check bench bench-plot bench-docs clients soak keeper chaos fuzz fuzz-kernel kernel-same siege build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
+.PHONY: run test test-all unit rig vm check house bench bench-plot bench-docs clients soak keeper chaos fuzz fuzz-kernel kernel-same siege build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
 
-run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
-	@node scripts/demo.mjs
+run: setup-demo build ## A demonstration: a private engine, a name that fails, its diagnosis and fix, then the page until Ctrl-C; ARGS=--once leaves out the page
+	@node scripts/demo.mjs $(ARGS)
 
-test: setup-test build ## All tests, on real engines (needs root); ONLY=WORD selects by path
-	@node scripts/test.mjs $(ONLY)
+test: setup-test build ## Tests of each change, on real engines (needs root); ONLY=WORD selects by path, TABLE=1 prints what each file costs
+	@node scripts/test.mjs $(ONLY) $(if $(UNTIL),--until $(UNTIL)) $(if $(TABLE),--table)
+	@$(give_back)
+
+test-all: setup-test build ## All tests, also the long ones that are not for each change (needs root); TABLE=1
+	@node scripts/test.mjs --all $(if $(TABLE),--table)
 	@$(give_back)
 
 unit: setup-unit build ## The tests that need neither root nor an engine; less than a minute
@@ -24,6 +28,9 @@ rig: setup-test build ## Test what the other tests stand on, after a change of t
 
 check: node_modules/.package-lock.json ## Types, lint, format, dead code, layering
 	@npm run --silent check
+
+house: ## How much code there is, and what knows of each feature besides its folder
+	@node scripts/house.mjs
 
 bench: setup-bench build ## Benchmark dns11 against dockerd and others (needs root); ONLY=WORDS selects parts, ARGS=--json
 	@npm run --silent bench -- $(ONLY) $(ARGS)

@@ -3,9 +3,11 @@
  */
 import type { Command } from "commander";
 
-import { isFailing } from "../src/api/failures.ts";
+import { type FailureReport, isFailing } from "../src/api/failures.ts";
+import { EXIT } from "./process/exit-code.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { Fault } from "../src/base/lib/fault.ts";
 import { jsonLine } from "./text/printable.ts";
 import { abortOnSignal, stopped } from "./process/signals.ts";
 import { failuresText, followedText } from "./text/failures-text.ts";
@@ -15,6 +17,7 @@ import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.
 interface FailuresOptions extends ControlOptions, ProjectOptions, WatchOptions {
   readonly follow?: boolean;
   readonly all?: boolean;
+  readonly fail?: boolean;
 }
 
 export function addFailures(program: Command): void {
@@ -22,7 +25,11 @@ export function addFailures(program: Command): void {
     .command("failures [container]")
     .summary("List names that fail, why, and how to fix it")
     .description("List names that fail, why, and how to fix it, in one container or in all")
-    .option("-a, --all", "also names of the outside world, and names that have resolved since")
+    .option("-a, --all", "also names of the outside world that do not exist, and names that have resolved since")
+    .option(
+      "--fail",
+      `exit with ${EXIT.failure} if a name that is listed fails, or a container's failures are not seen`,
+    )
     .option("-f, --follow", "show failures as they happen");
   addJsonOption(command, "print JSON; with --follow, one object per line");
   addControlOptions(addProjectOption(addWatchOption(command))).action(
@@ -33,6 +40,8 @@ export function addFailures(program: Command): void {
 async function failures(container: string | undefined, options: FailuresOptions): Promise<void> {
   const client = await clientFor(options);
   const chosen = await containersRequest(client, container, options);
+  if (options.follow === true && options.fail === true)
+    throw new Fault("USAGE", "--fail has no effect with --follow, which does not end by itself");
   if (options.follow === true) {
     const signal = abortOnSignal();
     for await (const each of client.followFailures(chosen, signal)) {
@@ -44,6 +53,9 @@ async function failures(container: string | undefined, options: FailuresOptions)
   }
   await printOrWatch(options, async () => {
     const report = await client.failures(chosen);
+    const isListed = (each: FailureReport): boolean => options.all === true || isFailing(each);
+    if (options.fail === true && (report.failures.some(isListed) || report.unwatched.length > 0))
+      process.exitCode = EXIT.failure;
     if (options.json === true) return jsonLine(report);
     return failuresText(report, options.all === true, Date.now(), displayOf(process.stdout));
   });

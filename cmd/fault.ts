@@ -76,7 +76,7 @@ async function fault(names: readonly string[], options: FaultOptions): Promise<v
     const reply = await lease.send({ rule });
     if ("id" in reply) containers = Math.max(containers, reply.containers);
   }
-  if (options.json !== true) process.stdout.write(printable(beginText(rules, containers, options)));
+  if (options.json !== true) process.stdout.write(`${printable(beginText(rules, containers, options))}\n`);
   await holdLease(lease, options.for);
   await end(lease, options);
 }
@@ -127,7 +127,7 @@ function beginText(rules: readonly RuleRequest[], containers: number, options: F
   const what = rules.map(({ name, names = [], action }) => `${action} for ${name ?? names.join(", ")}`).join("; ");
   const where = scopeText(scopeOf(options));
   const served = `${counted(containers, "container")} now, and those that start later`;
-  return `in force: ${what}; in ${where} (${served}); ${untilText(options.for)}\n`;
+  return `in force: ${what}; in ${where} (${served}); ${untilText(options.for)}`;
 }
 
 function readList(text: string): string[] {

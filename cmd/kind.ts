@@ -4,7 +4,8 @@
 import { type Command, Option } from "commander";
 
 import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
-import type { ContainerStatus } from "../src/api/status.ts";
+import type { ContainerStatus, Status } from "../src/api/status.ts";
+import { startText } from "../src/base/model/kind-start.ts";
 import { NODE_FILTER } from "../src/config/kinds.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
@@ -58,13 +59,14 @@ function addVerb(kind: Command, name: string, description: string): Command {
 }
 
 async function showStatus(options: KindOptions): Promise<void> {
-  const { containers } = await (await clientFor(options)).status();
+  const status = await (await clientFor(options)).status();
+  const { containers } = status;
   const nodes = containers.filter(({ node, code }) => node !== undefined || code === "kind-detached");
-  process.stdout.write(options.json === true ? jsonLine(nodes) : statusText(nodes));
+  process.stdout.write(options.json === true ? jsonLine(nodes) : statusText(nodes, status));
 }
 
-function statusText(nodes: readonly ContainerStatus[]): string {
-  if (nodes.length === 0) return "no KIND nodes are served; dns11 run needs --kind to find them\n";
+function statusText(nodes: readonly ContainerStatus[], status: Status): string {
+  if (nodes.length === 0) return printableLines(["no KIND nodes are served", startText(status)]);
   const head = [
     "NODE",
     "STATE",
@@ -112,9 +114,14 @@ async function diagnoseThisNode(): Promise<NodeDiagnosis[]> {
   return await diagnoseInNode();
 }
 
-async function diagnoseEngineNodes(node: string | undefined, { host, kind }: KindOptions): Promise<NodeDiagnosis[]> {
+async function diagnoseEngineNodes(node: string | undefined, options: KindOptions): Promise<NodeDiagnosis[]> {
   const { diagnoseNodes } = await doctorModules();
-  return await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
+  const { host, kind } = options;
+  // It is of use without a running dns11, too.
+  const status = await clientFor(options)
+    .then(async (client) => await client.status())
+    .catch(() => undefined);
+  return await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }], status });
 }
 
 function reportText({ node, findings }: NodeDiagnosis): string {

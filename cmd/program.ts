@@ -1,13 +1,14 @@
 /** Program: the definition of the command line, apart from running it. Each command has its own file. */
 import { Command } from "commander";
 
+import { FEATURES } from "../src/features.ts";
+import type { Feature } from "../src/features/contract.ts";
 import { readBuild } from "./process/build.ts";
 import { addCache } from "./cache.ts";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
-import { addEgress } from "./egress.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
 import { addFault } from "./fault.ts";
@@ -44,7 +45,6 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     lookup: addLookup,
     tail: addTail,
     top: addTop,
-    egress: addEgress,
     upstreams: addUpstreams,
     cache: addCache,
     ui: addUi,
@@ -68,7 +68,7 @@ const ABOUT_ALL: ReadonlySet<string> = new Set(["completion", "man", "help"]);
  * `name` is what users type; `word` is the first word after it. If that is a command, only that one is made: all of them
  * are a tenth of the processor time of a short command.
  */
-export function createProgram(name: string, word = ""): Command {
+export async function createProgram(name: string, word = ""): Promise<Command> {
   const program = new Command(name)
     .description("DNS resolver for Docker containers at 127.0.0.11, outside dockerd")
     .version(readBuild().version, "-V, --version", "show the version")
@@ -79,10 +79,14 @@ export function createProgram(name: string, word = ""): Command {
     .enablePositionalOptions()
     .configureHelp(HELP_LAYOUT)
     .helpCommand(false);
-  const isAlone = !ABOUT_ALL.has(word) && Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
+  const ofFeatures = FEATURES.flatMap(({ commands }: Feature<Command>) => Object.entries(commands ?? {}));
+  const words = [...Object.values(COMMANDS), Object.fromEntries(ofFeatures)].flatMap((group) => Object.keys(group));
+  const isAlone = !ABOUT_ALL.has(word) && words.includes(word);
   for (const [heading, group] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
     for (const [key, add] of Object.entries(group)) if (!isAlone || key === word) add(program);
+    for (const [key, { group: own, load }] of ofFeatures)
+      if (own === heading && (!isAlone || key === word)) (await load()).add(program);
   }
   addRootlessDefaults(program);
   for (const command of program.commands) command.exitOverride();

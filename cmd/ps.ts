@@ -186,11 +186,11 @@ function withRules(
 }
 
 function stateCell(container: ContainerStatus): Cell {
-  const { state, isPaused, code } = container;
+  const { state, isPaused, code, isServedWith } = container;
   const word =
     code === NOT_ASKED
       ? "not asked"
-      : state === "attached"
+      : state === "attached" || isServedWith === true
         ? "ok"
         : state === "failed" || state === "quarantined"
           ? state.toUpperCase()
@@ -200,7 +200,8 @@ function stateCell(container: ContainerStatus): Cell {
   return { text: isPaused ? `${word} (paused)` : word, colour: colourOf(container) };
 }
 
-function colourOf({ state, isPaused, code }: ContainerStatus): Colour {
+function colourOf({ state, isPaused, code, isServedWith }: ContainerStatus): Colour {
+  if (isServedWith === true) return isPaused ? "yellow" : "green";
   switch (state) {
     case "attached":
       return isPaused || code === NOT_ASKED ? "yellow" : "green";

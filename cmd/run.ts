@@ -68,10 +68,10 @@ async function runInNode(options: RunOptions): Promise<void> {
     answers: "process",
   });
   const settings = await readSettings("all");
-  const { createLog, findNode, Service } = await hostModules();
+  const { createLog, findNode, loadFeatures, Service } = await hostModules();
   const log = createLog(settings.logLevel, settings.logFormat);
   if (options.once === true) return await serveOnceInNode(settings, log);
-  await serveUntilSignalled(new Service(settings, log, readSettings, findNode));
+  await serveUntilSignalled(new Service(settings, log, readSettings, findNode, await loadFeatures()));
 }
 
 async function run(words: readonly string[], options: RunOptions): Promise<void> {
@@ -86,7 +86,7 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
   const settings = await readSettings("all");
   const { restartIfNeeded } = await onThisPlatform(async () => await import("../src/run/restart.ts"));
   const excess = isServing ? restartIfNeeded(settings) : [];
-  const { createLog, findEngine, preview, Service } = await hostModules();
+  const { createLog, findEngine, loadFeatures, preview, Service } = await hostModules();
   // The output is the command's.
   const level = options.with === true && settings.logLevel === "info" ? "warn" : settings.logLevel;
   const log = createLog(level, settings.logFormat);
@@ -96,7 +96,7 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
     process.stdout.write(options.json === true ? jsonLine(containers) : previewText(containers));
     return;
   }
-  const service = new Service(settings, log, readSettings, findEngine);
+  const service = new Service(settings, log, readSettings, findEngine, await loadFeatures());
   await (options.with === true ? service.run(endOfService()) : serveUntilSignalled(service));
 }
 

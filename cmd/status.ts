@@ -3,9 +3,10 @@
  */
 import type { Command } from "commander";
 
+import { loadReports } from "../src/features/load.ts";
 import { type FailuresReport, isFailing } from "../src/api/failures.ts";
 import { groupFailures } from "../src/api/failure-groups.ts";
-import type { ContainerStatus, Status } from "../src/api/status.ts";
+import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
 import type { ControlClient } from "../src/api/control-client.ts";
 import type { AnsweredByReport } from "../src/base/model/answered-by.ts";
@@ -21,7 +22,6 @@ import {
   clientFor,
 } from "./options/control-options.ts";
 import { counted } from "../src/base/lib/counted.ts";
-import { clusterLines } from "./text/cluster-lines.ts";
 import { etcdLines } from "./text/etcd-lines.ts";
 import { listenLines, listenerLines } from "./text/listener-lines.ts";
 import { type Line, lines } from "./text/lines.ts";
@@ -41,6 +41,7 @@ export interface Health {
   readonly upstreams: UpstreamReport;
   /** undefined if failures are not recorded. */
   readonly failures: FailuresReport | undefined;
+  readonly ofFeatures?: readonly Line[];
 }
 
 export function addStatus(program: Command): void {
@@ -70,7 +71,8 @@ async function statusOutput(
   if (word !== undefined) return containers.map((each) => containerText(each, { display })).join("\n");
   const upstreams = await client.upstreams();
   const failures = await failuresOf(client, project);
-  return statusText({ status, upstreams, failures }, { isWide: output === "wide", display });
+  const ofFeatures = (await loadReports()).flatMap((each) => each.statusLines(status));
+  return statusText({ status, upstreams, failures, ofFeatures }, { isWide: output === "wide", display });
 }
 
 async function failuresOf(client: ControlClient, project: string | undefined): Promise<FailuresReport | undefined> {
@@ -107,7 +109,7 @@ export function statusText(
     ...listenerLines(status.listener),
     ...listenLines(status.listen),
     ...etcdLines(status.etcd),
-    ...clusterLines(status.cluster),
+    ...(health.ofFeatures ?? []),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
 }
@@ -121,6 +123,10 @@ function processLine({ version, isReady, since, pid, memoryBytes, mode }: Status
 function engineLine({ engine }: Status): Line {
   if (engine === null) return { label: "engine", text: "none: inside a KIND node" };
   const text = `Docker ${engine.version} at ${engine.address}`;
+  if (engine.silentMs !== undefined) {
+    const silent = `${text}: dockerd hangs, no answer for ${Math.round(engine.silentMs / 1000)} s; the last known names are served`;
+    return { label: "engine", text: silent, colour: "red" };
+  }
   if (engine.isConnected) return { label: "engine", text };
   return { label: "engine", text: `${text}: disconnected; the last known names are served`, colour: "red" };
 }
@@ -129,8 +135,8 @@ const NAMES_MAX = 3;
 
 function containersLine({ containers }: Status): Line {
   const inState = (...states: ContainerStatus["state"][]): ContainerStatus[] =>
-    containers.filter(({ state }) => states.includes(state));
-  const served = inState("attached", "verifying");
+    containers.filter(({ state, isServedWith }) => isServedWith !== true && states.includes(state));
+  const served = [...inState("attached", "verifying"), ...containers.filter((each) => each.isServedWith === true)];
   const broken = inState("failed", "quarantined");
   const [opening, skipped] = [inState("opening").length, inState("skipped").length];
   const parts = [
@@ -178,10 +184,26 @@ function sinceText(since: string, nowMs: number): string {
 }
 
 function queriesLine({ containers }: Status): Line {
-  const sum = (key: "queries" | "nxdomain" | "failures"): number =>
-    containers.reduce((total, { recent }) => total + (recent?.[key] ?? 0), 0);
-  const text = `${sum("queries")} in the last minute, ${sum("nxdomain")} NXDOMAIN, ${sum("failures")} failed`;
-  return { label: "queries", text };
+  const all = containers.flatMap(({ recent }) => recent ?? []);
+  const sum = (key: keyof RecentQueries): number => all.reduce((total, each) => total + each[key], 0);
+  return {
+    label: "queries",
+    text: recentText({
+      queries: sum("queries"),
+      nxdomain: sum("nxdomain"),
+      errors: sum("errors"),
+      failures: sum("failures"),
+    }),
+  };
+}
+
+/** Each query is in one of the counts: a name of a container that does not exist has failed, one of the outside world has not. */
+function recentText({ queries, nxdomain, errors, failures }: RecentQueries): string {
+  const names = Math.min(nxdomain, Math.max(0, failures - errors));
+  const kinds = [...(names > 0 ? [`${names} NXDOMAIN`] : []), ...(errors > 0 ? [counted(errors, "error")] : [])];
+  const failed = kinds.length === 0 ? "none failed" : `${names + errors} failed (${kinds.join(", ")})`;
+  const others = nxdomain - names;
+  return `${queries} in the last minute, ${failed}${others > 0 ? `, ${others} NXDOMAIN of the outside world` : ""}`;
 }
 
 function failingLine(report: FailuresReport | undefined): Line {
@@ -216,7 +238,6 @@ function answersText({ by, reason }: AnsweredByReport): string {
   return reason === undefined ? by : `${by} (${reason})`;
 }
 
-/** The keys that are set, and where. */
 /** The declared names, if there are any, and what is wrong with their files. */
 function zoneLines({ settings }: Status): Line[] {
   const zones = settings["zone"]?.value;
@@ -231,9 +252,13 @@ function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] 
   ];
 }
 
-function settingsText({ settings, config }: Status): string {
-  const changed = Object.entries(settings).filter(([, { source }]) => source !== "default");
-  const keys = changed.map(([key, { source }]) => `${key} (${source})`).join(", ") || "all defaults";
+/** The keys that are set, and where. */
+function settingsText({ settings, config, afterRestart = [] }: Status): string {
+  const waiting = new Set(afterRestart.map((line) => line.slice(0, line.indexOf(":"))));
+  const changed = Object.entries(settings).filter(([key, { source }]) => source !== "default" || waiting.has(key));
+  const keys =
+    changed.map(([key, { source }]) => `${key} (${source}${waiting.has(key) ? ", after a restart" : ""})`).join(", ") ||
+    "all defaults";
   return config === null ? keys : `${keys} (file: ${config})`;
 }
 
@@ -270,10 +295,7 @@ export function containerText(
   const when = since === undefined ? "" : ` for ${age(since, nowMs)}`;
   const checked = verified === undefined ? "" : `, verified ${ago(verified, nowMs)}`;
   const place = project === null ? [] : [{ label: "compose", text: `project ${project}, service ${service ?? "-"}` }];
-  const last =
-    recent === undefined
-      ? "-"
-      : `${recent.queries} in the last minute, ${recent.nxdomain} NXDOMAIN, ${recent.failures} failed`;
+  const last = recent === undefined ? "-" : recentText(recent);
   return lines(
     [
       { label: "container", text: `${name} (${id.slice(0, 12)})` },

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type * as ClientModules from "./modules/client-modules.ts";
-import { type ControlOptions, addControlOptions } from "./options/control-options.ts";
+import { type ControlOptions, addControlOptions, noteSilence } from "./options/control-options.ts";
 import { onThisPlatform } from "./modules/platform.ts";
 import { printableText } from "./text/printable.ts";
 import { abortOnSignal } from "./process/signals.ts";
@@ -45,7 +45,7 @@ export function addUi(program: Command): void {
 
 async function serve(options: UiOptions): Promise<void> {
   const { ControlClient, locateControl, UiServer, readPageFiles } = await modules();
-  const socketPath = await locateControl(options.stateDir, options.host);
+  const socketPath = await locateControl(options.stateDir, options.host, noteSilence);
   // Errors are clearer in the terminal than in the page.
   await new ControlClient(socketPath).status();
   const host = options.host === undefined ? [] : [`--host=${options.host}`];
@@ -64,7 +64,9 @@ async function serve(options: UiOptions): Promise<void> {
 
 async function writeStatic(options: UiOptions, path: string): Promise<void> {
   const { ControlClient, SnapshotFolder, locateControl, readPageFiles, readSnapshot, redactSnapshot } = await modules();
-  const snapshot = await readSnapshot(new ControlClient(await locateControl(options.stateDir, options.host)));
+  const snapshot = await readSnapshot(
+    new ControlClient(await locateControl(options.stateDir, options.host, noteSilence)),
+  );
   const folder = new SnapshotFolder(path, readPageFiles());
   const { files, bytes } = folder.write(options.redact ? redactSnapshot(snapshot) : snapshot);
   const names = options.redact ? "names and public addresses are replaced" : "names and addresses are not replaced";

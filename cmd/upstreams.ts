@@ -60,34 +60,69 @@ function upstreamsText({ tracksServers, upstreams, missing = [] }: UpstreamRepor
     : "\nfailover is off: servers are queried as Docker does, without health checks or counters\n";
   return `${table(
     HEAD,
-    upstreams.map((each) => row(each, Date.now())),
+    groupsOf(upstreams).map((each) => row(each, Date.now())),
     display,
   )}${lost === "" ? "" : "\n"}${lost}${note}`;
 }
 
-function row(upstream: Upstream, nowMs: number): Cell[] {
-  const { server, isBackup, since, counters, edns } = upstream;
+/** A server is another one in each container that has it of its own; those in one state are one row. */
+function groupsOf(upstreams: readonly Upstream[]): Upstream[][] {
+  const groups = new Map<string, Upstream[]>();
+  for (const each of upstreams) {
+    const { container, server, isBackup, isLooping } = each;
+    const key = JSON.stringify([container === null, server, isBackup, isLooping, each.state]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [each]);
+    else group.push(each);
+  }
+  return [...groups.values()];
+}
+
+function row(group: readonly Upstream[], nowMs: number): Cell[] {
+  const [first, ...others] = group as [Upstream, ...Upstream[]];
+  const { server, isBackup, container } = first;
+  const sum = (key: keyof NonNullable<Upstream["counters"]>): string => {
+    const counts = group.flatMap(({ counters }) => counters?.[key] ?? []);
+    return counts.length === 0 ? "-" : String(counts.reduce((total, each) => total + each, 0));
+  };
+  const since = group.flatMap((each) => each.since ?? []).toSorted()[0];
+  const edns = [...new Set(group.map((each) => each.edns))];
   return [
     `${server}${isBackup ? " (backup)" : ""}`,
-    upstream.container === null ? "host" : `"${upstream.container}"`,
-    { text: stateText(upstream), colour: upstream.state === "down" ? "red" : undefined },
-    since === null ? "-" : localTime(since, nowMs),
-    rttText(upstream),
-    ...[counters?.queries, counters?.answers, counters?.useless, counters?.unreachable].map((count) =>
-      String(count ?? "-"),
-    ),
-    edns === null ? "-" : edns ? "yes" : "no",
-    upstream.uses.map(useText).join("; "),
+    container === null ? "host" : others.length === 0 ? `"${container}"` : `${group.length} containers`,
+    { text: stateText(group), colour: first.state === "down" ? "red" : undefined },
+    since === undefined ? "-" : localTime(since, nowMs),
+    rttText(group),
+    ...(["queries", "answers", "useless", "unreachable"] as const).map(sum),
+    edns.length > 1 ? "some" : edns[0] === null || edns[0] === undefined ? "-" : edns[0] ? "yes" : "no",
+    usesOf(group).map(useText).join("; "),
   ];
 }
 
-function stateText({ state, reason, isLooping }: Upstream): string {
-  if (isLooping === true) return "looping (forwards back to dns11)";
-  return state === "down" ? `down (${reason ?? ""})` : state;
+function usesOf(group: readonly Upstream[]): UpstreamUse[] {
+  const uses = new Map<string, UpstreamUse>();
+  for (const use of group.flatMap((each) => each.uses)) {
+    const before = uses.get(use.domain);
+    uses.set(
+      use.domain,
+      before === undefined ? use : { ...before, containers: [...before.containers, ...use.containers].toSorted() },
+    );
+  }
+  return [...uses.values()];
 }
 
-function rttText({ rttMs, deviationMs }: Upstream): string {
-  return rttMs === null ? "-" : `${rttMs.toFixed(1)} ±${(deviationMs ?? 0).toFixed(1)} ms`;
+function stateText(group: readonly Upstream[]): string {
+  const [first] = group;
+  if (first?.isLooping === true) return "looping (forwards back to dns11)";
+  const reasons = [...new Set(group.map(({ reason }) => reason ?? ""))].join("; ");
+  return first?.state === "down" ? `down (${reasons})` : (first?.state ?? "");
+}
+
+/** Of several, the slowest. */
+function rttText(group: readonly Upstream[]): string {
+  const [slowest] = group.filter(({ rttMs }) => rttMs !== null).toSorted((a, b) => (b.rttMs ?? 0) - (a.rttMs ?? 0));
+  if (slowest === undefined) return "-";
+  return `${slowest.rttMs?.toFixed(1)} ±${(slowest.deviationMs ?? 0).toFixed(1)} ms`;
 }
 
 /** Up to this many containers are listed by name; more are counted. */

@@ -1,72 +1,128 @@
 // @ts-check
 /**
- * The demonstration of `make run`: a private engine with a small project, with dns11 beside it. Everything is created
- * here and removed at the end; containers and services of the machine are not touched.
+ * The demonstration of `make run`: a private engine with the project of docs/tour.md, in which a container asks in vain for "db"; the
+ * diagnosis, its fix as printed, and the page in the browser until Ctrl-C. Everything is created here and removed at the end;
+ * containers and services of the machine are not touched. With --once, or without a terminal, it ends before the page.
  */
-import { createNetwork, runContainer } from "../dist/test/support/engine/container.js";
-import { dig } from "../dist/test/support/client/dig.js";
-import { dns11, startDns11 } from "../dist/test/support/program/dns11.js";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { startShop } from "./shop.mjs";
 import { startEngine } from "../dist/test/support/engine/engine.js";
+import { inNetns } from "../dist/test/support/rig/netns.js";
 import { startUpstream } from "../dist/test/support/servers/upstream.js";
 
-const bold =
-  process.stdout.isTTY && process.env["NO_COLOR"] === undefined
-    ? (/** @type {string} */ text) => `\x1b[1m${text}\x1b[0m`
-    : String;
-const say = (/** @type {string} */ text) => console.log(`\n${bold(text)}`);
+const showsPage = process.stdout.isTTY && !process.argv.includes("--once");
+const hasColours = process.stdout.isTTY && process.env["NO_COLOR"] === undefined;
+const bold = hasColours ? (/** @type {string} */ text) => `\x1b[1m${text}\x1b[0m` : String;
+const BROKEN = "shop-api-1";
 
-/** Runs dig in a container, and shows question and answer. The TTL shows who answered: Docker uses 600 s, dns11 5. */
-async function show(/** @type {any} */ container, /** @type {string[]} */ ...args) {
-  const reply = await dig(container, ...args);
-  const [first] = reply.answer;
-  const data = reply.answer.map((/** @type {{data: string}} */ record) => record.data).join("  ") || "(no records)";
-  const ttl = first === undefined ? "" : `  ttl ${first.ttl}`;
-  console.log(`  ${container.name}$ dig ${args.join(" ").padEnd(24)} ${reply.status || "no answer"}  ${data}${ttl}`);
-  return reply;
-}
-
+const work = mkdtempSync(join(tmpdir(), "d11-demo-"));
 const engine = await startEngine();
+const upstream = await startUpstream(engine);
+const env = environment();
+/** @type {import("node:child_process").ChildProcess | undefined} */
+let daemon;
+let isStopped = false;
+// What is started here is removed then, too.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => (isStopped = true));
 try {
-  say(`A private Docker ${engine.version}, in its own network namespace, with a small project:`);
-  const upstream = await startUpstream(engine);
-  await createNetwork(engine, "shop");
-  await createNetwork(engine, "backstage");
-  const web = await runContainer(engine, { name: "web", networks: [{ name: "shop", aliases: ["www"] }] });
-  await runContainer(engine, { name: "api-1", networks: [{ name: "shop", aliases: ["api"] }, "backstage"] });
-  await runContainer(engine, { name: "api-2", networks: [{ name: "shop", aliases: ["api"] }, "backstage"] });
-  await runContainer(engine, { name: "db", networks: ["backstage"], labels: { "io.dns11.enable": "false" } });
-  console.log((await engine.docker("ps", "--format", "  {{.Names}}\t{{.Networks}}")).replace(/\n/g, "\n"));
+  say(`A private Docker ${engine.version}, with a small project:`);
+  await startShop(engine);
+  play('docker ps --format "{{.Names}}\\t{{.Networks}}"');
 
-  say("Docker's own resolver answers at 127.0.0.11 in each container (ttl 600):");
-  await show(web, "api");
+  say("dns11 runs beside it, and answers in each container from now on:");
+  daemon = start();
+  await untilTrue("it serves all containers", () => output("dns11 status").includes("5 of 5 served"));
+  play("dns11 status");
 
-  say(`dns11 run -H ${engine.host}`);
-  const instance = await startDns11(engine);
-  const status = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
-  console.log(status.stdout.replace(/^/gm, "  "));
+  say("An api container cannot reach the database:");
+  play(`docker exec ${BROKEN} ping -c 1 db`);
+  const explained = play(`dns11 explain db --in ${BROKEN}`);
+  const [, fix] = /^ *fix +(docker .*)$/m.exec(explained) ?? [];
+  if (fix === undefined) throw new Error("the explanation has no fix");
 
-  say("dns11 answers the same query now (ttl 5):");
-  await show(web, "api");
-  await show(web, "WWW.shop");
-  await show(web, "-x", web.address("shop"));
-  await show(web, "api", "TXT");
-  await show(web, "+tcp", "api-2.shop");
-  await show(web, "example.ok.test");
+  say("The fix, as it is printed there:");
+  play(fix);
+  play(`docker exec ${BROKEN} ping -c 1 db`);
+  play("dns11 failures");
 
-  say("Names of new containers resolve at once, and names of removed ones no longer:");
-  const late = await runContainer(engine, { name: "late", networks: ["shop"] });
-  await instance.waitFor("late", "attached");
-  await show(web, "late");
-  await show(late, "web");
-  await late.remove();
+  say("kill -9: Docker's resolver answers again, and nothing of dns11 is left in the containers:");
+  daemon.kill("SIGKILL");
+  await once(daemon, "close");
+  play(`docker exec ${BROKEN} ping -c 1 db`);
 
-  say("kill -9: the keeper removes the rules, and Docker's resolver answers again:");
-  instance.kill("SIGKILL");
-  await instance.exited;
-  await show(web, "api");
-  await instance[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
+  if (showsPage) {
+    daemon = start();
+    await untilTrue("it serves all containers", () => output("dns11 status").includes("5 of 5 served"));
+    say("To try the commands of docs/tour.md on this project, in another terminal as root:");
+    console.log(`  . ${join(work, "environment")}`);
+    say("The page, until Ctrl-C:");
+    const page = spawn(join(work, "dns11"), ["ui", "--port", "0", "--no-open"], { env, stdio: "inherit" });
+    await once(page, "close");
+  }
 } finally {
+  if (daemon?.kill("SIGTERM") === true) await once(daemon, "close");
+  await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
+  rmSync(work, { recursive: true, force: true });
 }
-say("Everything is removed again. To serve this machine's own engine:  sudo node dist/cmd/dns11.js run");
+say(
+  "Everything is removed again. What is wrong with the containers of this machine:  sudo node dist/cmd/dns11.js doctor",
+);
+
+/** @param {string} text */
+function say(text) {
+  console.log(`\n${bold(text)}`);
+}
+
+/** Shows a command and its output. @param {string} command */
+function play(command) {
+  if (isStopped) throw new Error("stopped");
+  const text = output(command);
+  console.log(`  $ ${command}`);
+  if (text.trim() !== "") console.log(text.trimEnd().replace(/^(?=.)/gm, "  "));
+  return text;
+}
+
+/** @param {string} command */
+function output(command) {
+  const { stdout, stderr } = spawnSync("sh", ["-c", command], { encoding: "utf8", env });
+  return stdout + stderr;
+}
+
+/** In the engine's network namespace, so that every setting has its default and the machine's port 9511 stays free. */
+function start() {
+  const [command = "", ...args] = inNetns(engine.netnsPath, join(work, "dns11"), ["run"]);
+  return spawn(command, args, { env, stdio: ["ignore", "inherit", "ignore"] });
+}
+
+/** @param {string} what @param {() => boolean} isTrue */
+async function untilTrue(what, isTrue) {
+  for (let tries = 0; tries < 300; tries++) {
+    if (isStopped) throw new Error("stopped");
+    if (isTrue()) return;
+    await sleep(100);
+  }
+  throw new Error(`waited in vain until ${what}`);
+}
+
+/** Commands as a reader types them; another terminal gets the same by a file. */
+function environment() {
+  const program = join(work, "dns11");
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${resolve("dist/cmd/dns11.js")}' "$@"\n`);
+  chmodSync(program, 0o755);
+  const variables = {
+    PATH: `${work}:${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`,
+    DOCKER_HOST: engine.host,
+    DOCKER_CONFIG: join(engine.folder, "docker-client"),
+    DNS11_STATE_DIR: join(work, "run"),
+  };
+  const lines = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'\n`);
+  writeFileSync(join(work, "environment"), lines.join(""));
+  return { ...process.env, ...variables };
+}

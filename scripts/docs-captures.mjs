@@ -12,7 +12,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
-import { createNetwork, runContainer } from "../dist/test/support/engine/container.js";
+import { startShop } from "./shop.mjs";
 import { startEngine } from "../dist/test/support/engine/engine.js";
 import { inNetns } from "../dist/test/support/rig/netns.js";
 import { startUpstream } from "../dist/test/support/servers/upstream.js";
@@ -59,12 +59,7 @@ const upstream = await startUpstream(engine);
 /** @type {import("node:child_process").ChildProcess | undefined} */
 let daemon;
 try {
-  for (const name of ["shop_front", "shop_back"]) await createNetwork(engine, name);
-  await service("web", 1, ["shop_front"]);
-  const broken = await service("api", 1, ["shop_front"]);
-  await service("api", 2, ["shop_front", "shop_back"]);
-  await service("worker", 1, ["shop_back"]);
-  await service("db", 1, ["shop_back"]);
+  const { api: broken } = await startShop(engine);
   const env = environment();
   daemon = start(env);
   await untilState(env, BROKEN, "attached");
@@ -97,19 +92,6 @@ try {
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   rmSync(work, { recursive: true, force: true });
-}
-
-/** As Compose creates it. @param {string} name @param {number} number @param {string[]} networks */
-async function service(name, number, networks) {
-  return await runContainer(engine, {
-    name: `shop-${name}-${number}`,
-    networks: networks.map((network) => ({ name: network, aliases: [name] })),
-    labels: {
-      "com.docker.compose.project": "shop",
-      "com.docker.compose.service": name,
-      "com.docker.compose.project.config_files": "/srv/shop/compose.yaml",
-    },
-  });
 }
 
 /** In the engine's network namespace, so that every setting has its default and the machine's port 9511 stays free. @param {NodeJS.ProcessEnv} env */

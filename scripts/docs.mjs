@@ -20,9 +20,10 @@ const changed = changedDocuments(
     commands: commandsOnce(page("commands.md")),
     "exit-codes": page("exit-codes.md"),
     keys: page("keys.md"),
-    errors: errorTable(),
-    log: logTable(),
-    checks: checkTable(),
+    errors: errorList().join("\n"),
+    "log-errors": logList("error").join("\n"),
+    "log-warnings": logList("warn").join("\n"),
+    checks: checkList().join("\n"),
     breakages: breakageTable(),
   },
   formatted,
@@ -40,23 +41,28 @@ function page(name) {
   return must(process.execPath, [PROGRAM, "man", name]);
 }
 
-function errorTable() {
-  const rows = errorTexts().map(({ code, text, remedy }) => [
-    cell(text),
-    `\`${code}\``,
-    cell(remedy || ERROR_REMEDIES[code] || ""),
-  ]);
-  return table(["Error", "Code", "What to do"], rows);
+/** The errors by code, with what to do where the program does not print it. */
+function errorList() {
+  /** @type {Map<string, { texts: string[], isSilent: boolean }>} */
+  const codes = new Map();
+  for (const { code, text, remedy } of errorTexts()) {
+    const known = codes.get(code) ?? { texts: [], isSilent: false };
+    codes.set(code, { texts: [...known.texts, text], isSilent: known.isSilent || remedy === "" });
+  }
+  return [...codes].map(([code, { texts, isSilent }]) => {
+    const remedy = ERROR_REMEDIES[code];
+    if (isSilent && remedy === undefined) throw new Error(`nothing says what to do about ${code}`);
+    return item(`\`${code}\``, texts.map(cell).join("; ") + (isSilent ? `. _What to do:_ ${cell(remedy ?? "")}` : ""));
+  });
 }
 
-/** The checks of the doctor: the code of the JSON output, and the title that the terminal shows. */
-function checkTable() {
-  const rows = checkTitles().map(({ code, title }) => {
+/** The checks of the doctor: the title that the terminal shows, and the code of the JSON output. */
+function checkList() {
+  return checkTitles().map(({ code, title }) => {
     const meaning = CHECK_MEANINGS[code];
     if (meaning === undefined) throw new Error(`no explanation of the check ${code}`);
-    return [title, `\`${code}\``, meaning];
+    return item(`**${title}** (\`${code}\`)`, meaning);
   });
-  return table(["Printed as", "Code", "Checks"], rows);
 }
 
 /** What the tests break and fix, what has one cause and one fix in one row. */
@@ -69,7 +75,9 @@ function breakageTable() {
       ...(advice === undefined ? [] : [cell(advice)]),
       ...(change === undefined ? [] : [`\`${change}\``]),
     ];
-    const fixes = parts.join("<br>") || "correct the name, or its zone";
+    const otherwise =
+      code === "upstream-slow" ? "another server, or wait for those of the zone" : "correct the name, or its zone";
+    const fixes = parts.join("<br>") || otherwise;
     const [before] = rows.get(code + fixes) ?? [];
     const happened = before === undefined ? cell(what) : `${before}<br>${cell(what)}`;
     rows.set(code + fixes, [happened, `\`${code}\``, fixes]);
@@ -77,14 +85,19 @@ function breakageTable() {
   return table(["What happened", "Cause", "What fixes it (`services`: in the Compose file)"], [...rows.values()]);
 }
 
-function logTable() {
-  const rows = logTexts().map(({ level, text, fields }) => [
-    cell(text),
-    level,
-    fields.map((field) => `\`${field}\``).join(", "),
-    cell(logMeaning(text)),
-  ]);
-  return table(["Message", "Level", "Fields", "Meaning, and what to do"], rows);
+/** @param {string} wanted */
+function logList(wanted) {
+  return logTexts()
+    .filter(({ level }) => level === wanted)
+    .map(({ text, fields }) => {
+      const named = fields.map((field) => `\`${field}\``).join(", ");
+      return item(`**${cell(text)}**${named === "" ? "" : ` (${named})`}`, cell(logMeaning(text)));
+    });
+}
+
+/** @param {string} what @param {string} meaning */
+function item(what, meaning) {
+  return `- ${what}: ${meaning}`;
 }
 
 /** @param {string} text */

@@ -1,13 +1,16 @@
 // @ts-check
 /**
- * Runs the compiled tests: all but those of the rig, or the files whose path contains one of the given words. Each file is
- * a process, but unit tests share a few. More of them run at a time than there are cores, because most wait for an engine; the longest
- * start first. Prints progress, and at the end every failure in full and the totals as Node's runner prints them.
+ * Runs the compiled tests: those for each change; with --all the rest, too; with --until SECONDS (since 1970) as many files of the rest
+ * as end by then, in a turn that the commit decides; or the files whose path contains one of the given words. Each file is a process, but
+ * unit tests share a few. More of them run at a time than there are cores, because most wait for an engine; the longest start first.
+ * Prints progress, and at the end every failure in full and the totals as Node's runner prints them; with --table before them what each
+ * file has cost.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, statfsSync, writeFileSync } from "node:fs";
 import { availableParallelism, freemem } from "node:os";
 import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
 
 import { COUNTS, MARK, noCounts } from "./test-reporter.mjs";
 
@@ -15,14 +18,43 @@ import { COUNTS, MARK, noCounts } from "./test-reporter.mjs";
 
 const FOLDER = "dist/test";
 const ENDING = ".test.js";
-/** What the other tests stand on. It changes rarely, and is tested on demand. */
+/**
+ * The rest, which is not for each change: what is long, and fails only where something of its own has changed, or a shorter test does,
+ * too. Paths begin so, or are of the rig, on which the other tests stand.
+ */
+const REST = [
+  // Random faults, attacks and other kernels, each for a minute or more.
+  "chaos/",
+  "scale/",
+  "siege/",
+  "vm/",
+  // Installed, upgraded and removed as package, image and release.
+  "package/",
+  // Each breakage of the table with its fix; docker/breakages/reports and failing-names are for each change.
+  "docker/breakages/clients",
+  "docker/breakages/containers",
+  "docker/breakages/names",
+  "docker/breakages/networks",
+  "docker/breakages/servers",
+  // Releases of systemd, etcd and gVisor, a boot of the machine, the builders of images.
+  "docker/builds",
+  "docker/etcd-publishing",
+  "docker/gvisor",
+  "docker/host-resolved",
+  "docker/policy-boot",
+  // Everything compiled again: without each feature, and with the one of docs/internals.
+  "features/removal",
+  "features/writing",
+  // What is left in a node after each end, and a whole run in a node.
+  "kind/doctor",
+  "kind/in-node",
+  "kind/undo",
+];
 const OF_RIG = /(?:^|\/)rig[^/]*$/;
 const TIMEOUT_MINUTES = 20;
-/** A file keeps a core busy at most half of its time. With four for each core a whole run took longer. */
-const AT_ONCE = 3 * availableParallelism();
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
-/** Files of unit tests in a process: few enough that it ends in time on a machine that is ten times slower. */
-const GROUP_FILES = 33;
+/** Files of unit tests in a process, at least: each process loads most of the program, which is as much work as these files are. */
+const GROUP_FILES = 20;
 const GROUP = new URL("./test-group.mjs", import.meta.url).pathname;
 /** A process that outlives its test may hold the pipe; the test itself has printed everything by then. */
 const PIPE_CLOSE_MS = 5_000;
@@ -30,39 +62,106 @@ const PIPE_CLOSE_MS = 5_000;
 const MEMORY_FOLDER = "/dev/shm";
 const MEMORY_BYTES_MIN = 6 * 2 ** 30;
 const TMPFS = 0x01021994;
-/** How long each process took last time; only the order depends on it. */
+/** How much longer than expected a file of the rest may take, and still end in time. */
+const MARGIN = 1.5;
+/** How long each file took last time; the order depends on it, and which unit tests share a process. */
 const DURATIONS_FILE = ".cache/test-seconds.json";
 /** Default duration of a file that has not run here yet: its own, or its folder's. */
 const DEFAULT_SECONDS = new Map(
   Object.entries({
-    chaos: 70,
+    "chaos/chaos": 50,
     docker: 30,
-    "docker/breakages/networks": 200,
-    "docker/etcd": 120,
-    "docker/etcd-publishing": 140,
-    "docker/policy-boot": 150,
-    fuzz: 10,
-    hostile: 60,
+    features: 30,
+    "features/kubernetes/kubernetes": 60,
+    "features/removal": 200,
+    "features/writing": 40,
+    "docker/breakages/clients": 90,
+    "docker/breakages/containers": 120,
+    "docker/breakages/names": 90,
+    "docker/breakages/servers": 70,
+    "docker/host-resolved": 120,
+    "docker/breakages/networks": 180,
+    "docker/breakages/reports": 60,
+    "docker/default-bridge": 80,
+    "docker/differential": 90,
+    "docker/doctor": 110,
+    "features/egress/egress": 80,
+    "docker/etcd": 60,
+    "docker/etcd-publishing": 110,
+    "docker/explain": 50,
+    "docker/host-names": 50,
+    "docker/host-resolvers": 100,
+    "docker/hostile-files": 60,
+    "docker/image-labels": 60,
+    "docker/listen": 70,
+    "docker/listener": 80,
+    "docker/metrics": 70,
+    "docker/policy-boot": 120,
+    "docker/policy-changes": 50,
+    "docker/policy-death": 60,
+    "docker/queries": 50,
+    "docker/replacement": 60,
+    "docker/rootless": 70,
+    "docker/servers-and-cache": 50,
+    "docker/settings": 60,
+    fuzz: 20,
+    "hostile/hostile": 130,
     kernel: 4,
-    "kernel/keeper": 40,
-    "kernel/policy-table": 80,
+    "kernel/keeper": 60,
+    "kernel/policy-table": 100,
     kind: 40,
-    "kind/undo": 120,
+    "kind/addresses": 60,
+    "kind/doctor": 80,
+    "kind/families": 50,
+    "kind/guards": 50,
+    "kind/in-node": 50,
+    "kind/life": 60,
+    "kind/rig-a": 70,
+    "kind/undo": 90,
+    "kind/updates": 50,
     package: 40,
-    "package/install": 140,
-    page: 30,
+    "package/install": 110,
+    "package/npm": 50,
+    "package/ten-minutes": 80,
+    page: 20,
+    "page/breakages": 50,
+    "page/live": 50,
     scale: 30,
-    siege: 70,
-    unit: 45,
-    vm: 60,
+    "siege/docker-20": 70,
+    "siege/docker-28": 70,
+    unit: 0.3,
+    "unit/cmd/completion": 4,
+    "unit/etcd/mirror": 20,
+    "unit/query/forward/fallbacks": 5,
+    "unit/run/lifecycle": 6,
+    "vm/verifiers": 280,
   }),
 );
 
-const words = process.argv.slice(2);
-const names = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
+const { values: options, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: {
+    table: { type: "boolean", default: false },
+    all: { type: "boolean", default: false },
+    until: { type: "string", default: "0" },
+    "at-once": { type: "string", default: String(3 * availableParallelism()) },
+  },
+});
+const untilMs = Number(options.until) * 1000;
+/** A file keeps a core busy at most half of its time. With four for each core a whole run took longer. */
+const atOnce = Number(options["at-once"]);
+const found = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(ENDING))
-  .filter((file) => (words.length === 0 ? !OF_RIG.test(file) : words.some((word) => file.includes(word))))
   .map((file) => file.slice(0, -ENDING.length));
+const isRest = (/** @type {string} */ name) => OF_RIG.test(name) || REST.some((start) => name.startsWith(start));
+const names = found.filter((name) =>
+  words.length > 0 ? words.some((word) => `${name}${ENDING}`.includes(word)) : options.all || !isRest(name),
+);
+/** Those of the rest that have not begun, in their turn. */
+const rest = words.length > 0 || options.all ? [] : inTurn(found.filter(isRest).toSorted());
+for (const start of REST) {
+  if (!found.some((name) => name.startsWith(start))) throw new Error(`no test begins with "${start}" of the rest`);
+}
 if (names.length === 0) {
   console.error(`test: no test file with "${words.join('" or "')}" in its path`);
   process.exit(2);
@@ -76,7 +175,12 @@ if (statSync("dist/.tsbuildinfo").mtimeMs > statSync("dist/cmd/dns11.js").mtimeM
  * them here.
  */
 const { NODE_EXTRA_CA_CERTS: certificates, ...others } = process.env;
-const environment = hasRoomInMemory() ? { TMPDIR: MEMORY_FOLDER, ...others } : others;
+const environment = {
+  ...(hasRoomInMemory() && { TMPDIR: MEMORY_FOLDER }),
+  // Random cases of a property, as a multiple of those for each change: test/support/rig/runs.ts.
+  ...(options.all && { DNS11_TEST_RUNS: "10" }),
+  ...others,
+};
 
 const startMs = performance.now();
 const seconds = lastDurations();
@@ -87,14 +191,19 @@ const processes = new Map([
     .filter((name) => !name.startsWith("unit/"))
     .map((name) => /** @type {[string, string[]]} */ ([name, [name]])),
 ]);
-const waiting = [...processes.keys()].toSorted((a, b) => expected(b) - expected(a) || a.localeCompare(b));
+const waiting = [...processes.keys()].toSorted((a, b) => expectedOf(b) - expectedOf(a) || a.localeCompare(b));
 /** Start time of each running process. @type {Map<string, number>} */
 const running = new Map();
 /** @type {Set<import("node:child_process").ChildProcess>} */
 const children = new Set();
 const counts = noCounts();
 const failures = [];
+/** What each file has cost, by its name. @type {import("./test-reporter.mjs").FileCosts} */
+const costs = {};
 let done = 0;
+let ofAll = names.length;
+/** @type {string[]} */
+const ofRest = [];
 
 // The test support processes remove what tests created when they see them exit.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
@@ -104,43 +213,84 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   });
 }
 
-await Promise.all(Array.from({ length: AT_ONCE }, lane));
+await Promise.all(Array.from({ length: atOnce }, lane));
 mkdirSync(dirname(DURATIONS_FILE), { recursive: true });
 // That of another user can be replaced, but not written.
 rmSync(DURATIONS_FILE, { force: true });
 writeFileSync(DURATIONS_FILE, JSON.stringify(seconds));
+if (options.table) printTable();
+if (untilMs > 0) {
+  console.log(`\nof the rest, run: ${ofRest.join(", ") || "none"}`);
+  console.log(`of the rest, not run this time (make test-all has all): ${rest.join(", ") || "none"}`);
+}
 if (failures.length > 0) console.log(`\n${failures.join("\n")}`);
 for (const name of COUNTS) console.log(`ℹ ${name} ${counts[name]}`);
 console.log(`ℹ duration_ms ${Math.round(performance.now() - startMs)}`);
 process.exit(counts.fail + counts.cancelled === 0 ? 0 : 1);
 
 async function lane() {
-  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+  for (let name = next(); name !== undefined; name = next()) {
     const beganMs = performance.now();
     running.set(name, beganMs);
-    const files = processes.get(name) ?? [];
+    const files = processes.get(name) ?? [name];
     const report = await run(name, files);
     running.delete(name);
-    seconds[name] = Math.round((performance.now() - beganMs) / 100) / 10;
+    const took = rounded((performance.now() - beganMs) / 1000);
+    if (report.costs !== undefined && report.files === undefined) costs[name] = { ...report.costs, wall: took };
+    for (const [path, each] of Object.entries(report.files ?? {})) costs[nameOf(path)] = each;
+    for (const file of files) seconds[file] = files.length === 1 ? took : rounded(costs[file]?.wall ?? expected(file));
     done += files.length;
     for (const each of COUNTS) counts[each] += report.counts[each];
     if (report.failures !== "") failures.push(`${name}:\n${report.failures}`);
     const wrong = report.counts.fail + report.counts.cancelled;
-    const verdict = `${report.counts.tests} tests, ${wrong === 0 ? "" : `${wrong} FAILED, `}${seconds[name]} s`;
-    console.log(`[${done} of ${names.length} files, ${timeLeft()}] ${name}: ${verdict}`);
+    const cost =
+      options.table && report.costs ? `, ${tenths(report.costs.own + report.costs.programs)} s of a processor` : "";
+    const verdict = `${report.counts.tests} tests, ${wrong === 0 ? "" : `${wrong} FAILED, `}${took} s${cost}`;
+    console.log(`[${done} of ${ofAll} files, ${timeLeft()}] ${name}: ${verdict}`);
   }
 }
 
-/** By path, because files beside each other load the same modules. @param {string[]} files @returns {[string, string[]][]} */
+/** The next process to run: of the rest the first in turn that is expected to end in time. */
+function next() {
+  const first = waiting.shift();
+  if (first !== undefined) return first;
+  const at = rest.findIndex((name) => Date.now() + expected(name) * MARGIN * 1000 < untilMs);
+  if (at < 0) return undefined;
+  const [name = ""] = rest.splice(at, 1);
+  ofRest.push(name);
+  ofAll++;
+  return name;
+}
+
+/** Begins where the commit says, so that the same commit has the same turn, and others another. @param {string[]} sorted */
+function inTurn(sorted) {
+  const { stdout } = spawnSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" });
+  const start = Number.parseInt((stdout ?? "").slice(0, 8) || "0", 16) % sorted.length;
+  return [...sorted.slice(start), ...sorted.slice(0, start)];
+}
+
+/**
+ * By path, because files beside each other load the same modules; each group is expected to take as long as the others, since the last
+ * one to end bounds the run. @param {string[]} files @returns {[string, string[]][]}
+ */
 function groupsOf(files) {
-  const sorted = files.toSorted();
-  /** @type {[string, string[]][]} */
+  const count = Math.max(1, Math.min(atOnce, Math.ceil(files.length / GROUP_FILES)));
+  const share = secondsOf(files) / count;
+  /** @type {string[][]} */
   const groups = [];
-  for (let at = 0; at < sorted.length; at += GROUP_FILES) {
-    const group = sorted.slice(at, at + GROUP_FILES);
-    groups.push([[...new Set([group[0], group.at(-1)])].join(" to "), group]);
+  let begun = 0;
+  for (const file of files.toSorted()) {
+    // Where its middle is.
+    const at = Math.min(count - 1, Math.floor((begun + expected(file) / 2) / share));
+    (groups[at] ??= []).push(file);
+    begun += expected(file);
   }
-  return groups;
+  return groups.filter(Boolean).map((group) => [[...new Set([group[0], group.at(-1)])].join(" to "), group]);
+}
+
+/** @param {readonly string[]} files */
+function secondsOf(files) {
+  return files.reduce((sum, file) => sum + expected(file), 0);
 }
 
 /** @param {string} name @param {string[]} files @returns {Promise<FileReport>} */
@@ -190,7 +340,52 @@ function hasRoomInMemory() {
   }
 }
 
-/** @param {string} name */
+/** The longest first. Daemons that outlive who started them, such as containerd's shims, are in no file's time. */
+function printTable() {
+  const rows = Object.entries(costs).map(([name, { wall, own, programs, started }]) => ({
+    name,
+    wall,
+    own,
+    programs,
+    started: Object.entries(started)
+      .toSorted(([one], [other]) => one.localeCompare(other))
+      .map(([what, count]) => `${count} ${what}`)
+      .join(", "),
+  }));
+  console.log(
+    "\n| file | s | of a processor: the test | what it starts | neither | started |\n| --- | --: | --: | --: | --: | --- |",
+  );
+  for (const { name, wall, own, programs, started } of rows.toSorted((a, b) => b.wall - a.wall))
+    console.log(
+      `| ${name} | ${tenths(wall)} | ${tenths(own)} | ${tenths(programs)} | ${tenths(Math.max(0, wall - own - programs))} | ${started} |`,
+    );
+  const sum = (/** @type {(row: (typeof rows)[number]) => number} */ of) =>
+    tenths(rows.reduce((all, row) => all + of(row), 0));
+  console.log(
+    `| all | ${sum(({ wall }) => wall)} | ${sum(({ own }) => own)} | ${sum(({ programs }) => programs)} | | |\n`,
+  );
+}
+
+function tenths(/** @type {number} */ value) {
+  return value.toFixed(1);
+}
+
+/** @param {number} value */
+function rounded(value) {
+  return Math.ceil(value * 10) / 10;
+}
+
+/** @param {string} path */
+function nameOf(path) {
+  return path.slice(FOLDER.length + 1, -ENDING.length);
+}
+
+/** Of a process. @param {string} name */
+function expectedOf(name) {
+  return secondsOf(processes.get(name) ?? [name]);
+}
+
+/** Of a file. @param {string} name */
 function expected(name) {
   return seconds[name] ?? DEFAULT_SECONDS.get(name) ?? DEFAULT_SECONDS.get(name.split("/", 1)[0] ?? "") ?? 1;
 }
@@ -200,11 +395,11 @@ function timeLeft() {
   const nowMs = performance.now();
   const begun = [...running].map(([name, sinceMs]) => {
     const soFar = (nowMs - sinceMs) / 1000;
-    return Math.max(expected(name) - soFar, soFar / 4);
+    return Math.max(expectedOf(name) - soFar, soFar / 4);
   });
-  const left = [...begun, ...waiting.map(expected)];
+  const left = [...begun, ...waiting.map(expectedOf)];
   if (left.length === 0) return `done in ${clock((nowMs - startMs) / 1000)}`;
-  return `${clock(Math.max(...left, left.reduce((sum, each) => sum + each, 0) / AT_ONCE))} left`;
+  return `${clock(Math.max(...left, left.reduce((sum, each) => sum + each, 0) / atOnce))} left`;
 }
 
 /** @param {number} total seconds */

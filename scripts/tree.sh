@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly ROOT=$1 PREFIX=${2:-usr}
+VERSION=$(node -p "require('./package.json').version")
+readonly VERSION
 
 put() {
   install -D -m "$1" "$2" "$ROOT/$3"
@@ -21,6 +23,13 @@ compressed() {
 unit() {
   mkdir -p "$ROOT/$(dirname "$2")"
   sed "s,/usr/bin/,/$PREFIX/bin/," "$1" >"$ROOT/$2"
+  chmod 644 "$ROOT/$2"
+}
+
+# A document as it is, but for links to internals, which only the repository has.
+document() {
+  mkdir -p "$(dirname "$ROOT/$2")"
+  sed -E "s,\]\((docs/)?(internals/[^)]*)\),](https://github.com/dns11/dns11/blob/v$VERSION/docs/\2),g" "$1" >"$ROOT/$2"
   chmod 644 "$ROOT/$2"
 }
 
@@ -44,10 +53,13 @@ main() {
   fi
   compressed dist/man/dns11.8 "$ROOT/$share/man/man8/dns11.8.gz"
   compressed dist/man/dns11.yaml.5 "$ROOT/$share/man/man5/dns11.yaml.5.gz"
-  # Unchanged, so that the links between them work.
+  # In their folders, so that the links between them work. Internals are for those who have the source.
   while read -r document; do
-    put 644 "$document" "$share/doc/dns11/$document"
-  done < <(find README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md LICENSE docs -name '*.md' -o -name '*.svg' -o -name '*.png' -o -name LICENSE)
+    case $document in
+      *.md) document "$document" "$share/doc/dns11/$document" ;;
+      *) put 644 "$document" "$share/doc/dns11/$document" ;;
+    esac
+  done < <(find README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md LICENSE docs -path docs/internals -prune -o '(' -name '*.md' -o -name '*.svg' -o -name '*.png' -o -name LICENSE -o -path 'docs/examples/*' ')' -print)
   compressed CHANGELOG.md "$ROOT/$share/doc/dns11/changelog.gz"
   {
     printf 'dns11, Apache-2.0; Node (/%s/lib/dns11/bin/node), MIT and others, https://github.com/nodejs/node/blob/main/LICENSE;\n' "$PREFIX"

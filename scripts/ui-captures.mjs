@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createNetwork, runContainer } from "../dist/test/support/engine/container.js";
+import { shopService, startShop } from "./shop.mjs";
 import { startEngine } from "../dist/test/support/engine/engine.js";
 import { openPage, startBrowser } from "../dist/test/support/page/browser.js";
 import { UiCommand } from "../dist/test/support/program/ui-command.js";
@@ -36,13 +36,8 @@ let daemon;
 /** @type {UiCommand | undefined} */
 let ui;
 try {
-  for (const name of ["shop_front", "shop_back"]) await createNetwork(engine, name);
-  const web = await service("web", 1, ["shop_front"]);
-  const api = await service("api", 1, ["shop_front"]);
-  await service("api", 2, ["shop_front", "shop_back"]);
-  const worker = await service("worker", 1, ["shop_back"]);
-  await service("db", 1, ["shop_back"]);
-  const cache = await service("cache", 1, ["shop_back"]);
+  const { web, api, worker } = await startShop(engine);
+  const cache = await shopService(engine, "cache", 1, ["shop_back"]);
   daemon = startDaemon();
   ui = await untilStarted();
   await cache.stop();
@@ -71,7 +66,7 @@ try {
       if (width === 1440) {
         await page.locator("#failing").getByRole("button", { name: "Explain" }).first().click();
         await page.locator(".station-fail, .station-answer").waitFor();
-        await page.locator("#ask").screenshot({ path: `${FOLDER}/ui-explain-${scheme}.png` });
+        await page.locator("#failing .explain-card").screenshot({ path: `${FOLDER}/ui-explain-${scheme}.png` });
       }
       await page.context().close();
     }
@@ -83,19 +78,6 @@ try {
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   rmSync(work, { recursive: true, force: true });
-}
-
-/** As Compose creates it. @param {string} name @param {number} number @param {string[]} networks */
-async function service(name, number, networks) {
-  return await runContainer(engine, {
-    name: `shop-${name}-${number}`,
-    networks: networks.map((network) => ({ name: network, aliases: [name] })),
-    labels: {
-      "com.docker.compose.project": "shop",
-      "com.docker.compose.service": name,
-      "com.docker.compose.project.config_files": "/srv/shop/compose.yaml",
-    },
-  });
 }
 
 function startDaemon() {

@@ -16,6 +16,8 @@ readonly README_COMMANDS=(
   'make unit'
   'make deb'
   'sudo apt-get -qq -y install ./.cache/deb/dns11_*.deb >/dev/null && dns11 version'
+  # A daemon of its own for it: the root has none that runs.
+  "sudo sh -c 'PATH=\$PWD/.cache/node/bin:\$PATH node scripts/with-engine.mjs dns11 doctor'"
   'sudo apt-get -qq -y purge dns11 >/dev/null && ! command -v dns11'
   'chmod 700 ~ && sudo make run'
   'sudo git clone -q . /root/dns11 && sudo make -C /root/dns11 run'

@@ -4,7 +4,7 @@
  */
 
 /** A command line, without a leading sudo, and what it is for. */
-type Example = readonly [line: string, purpose: string];
+export type Example = readonly [line: string, purpose: string];
 
 /** By the words of the command after the program's name. */
 export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
@@ -46,10 +46,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 tail", "the queries of all containers"],
     ["dns11 tail web --rcode NXDOMAIN,SERVFAIL", "the queries of web that fail"],
     ["dns11 tail --name '*.example.com' -n 50", "the last queries of one domain"],
-  ],
-  egress: [
-    ["dns11 egress web", "the addresses that web connected to, and the names it had asked"],
-    ["dns11 egress --project shop --json", "those of one Compose project, for a program"],
   ],
   top: [
     ["dns11 top", "the busiest containers and names, live"],
@@ -106,7 +102,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   failures: [
     ["dns11 failures", "every container name that fails, why, and the fix"],
     ["dns11 failures web --follow", "what fails in web, as it happens"],
-    ["dns11 failures --all", "names of the outside world, too"],
+    ["dns11 failures --all", "names of the outside world that do not exist, too"],
   ],
   explain: [
     ["dns11 explain db --in web", "why db resolves in web, or why not"],

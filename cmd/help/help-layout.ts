@@ -3,9 +3,15 @@
  */
 import { type Command, Help } from "commander";
 
-import { EXAMPLES } from "./examples.ts";
+import { EXAMPLES, type Example } from "./examples.ts";
 
 const GAP = 2;
+/** Of commands whose features bring their own. */
+const ownExamples = new WeakMap<Command, readonly Example[]>();
+
+export function addExamples(command: Command, ...examples: readonly Example[]): void {
+  ownExamples.set(command, examples);
+}
 
 /** For the program, before its commands are added: they inherit it. */
 export const HELP_LAYOUT: Partial<Help> = {
@@ -19,7 +25,7 @@ export const HELP_LAYOUT: Partial<Help> = {
 
 function examplesOf(command: Command): string {
   const program = nameOf(command);
-  const examples = (EXAMPLES[pathOf(command)] ?? []).map(
+  const examples = (ownExamples.get(command) ?? EXAMPLES[pathOf(command)] ?? []).map(
     ([line, purpose]) => [line.replace("dns11", program), purpose] as const,
   );
   const width = Math.max(...examples.map(([line]) => line.length)) + GAP;

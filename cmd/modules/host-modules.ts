@@ -10,4 +10,5 @@ export { findEngine, preview } from "../../src/run/engine/engine-target.ts";
 export { Standalone } from "../../src/run/engine/standalone.ts";
 export { findNode } from "../../src/run/node/node-side.ts";
 export { serveOnce, undoNodeSetup } from "../../src/run/node/once.ts";
+export { loadFeatures } from "../../src/features/load.ts";
 export { Service } from "../../src/run/service.ts";

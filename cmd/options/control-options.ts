@@ -5,6 +5,7 @@ import { type Command, Option } from "commander";
 
 import type { ControlClient } from "../../src/api/control-client.ts";
 import { DEFAULT_STATE_DIR } from "../../src/api/state-paths.ts";
+import { printable } from "../text/printable.ts";
 import { onThisPlatform } from "../modules/platform.ts";
 
 export interface ControlOptions {
@@ -51,10 +52,21 @@ function addOutput(command: Command, option: Option): Command {
   });
 }
 
-/** A client of the instance that the options select. */
-export async function clientFor({ stateDir, host }: ControlOptions): Promise<ControlClient> {
-  const { ControlClient: Client, locateControl } = await onThisPlatform(
-    async () => await import("../modules/client-modules.ts"),
-  );
-  return new Client(await locateControl(stateDir, host));
+/** A client of the instance that the options select, or that runs as this process. */
+export async function clientFor({ stateDir, host }: ControlOptions, pid?: number): Promise<ControlClient> {
+  const {
+    ControlClient: Client,
+    locateControl,
+    locateProcess,
+  } = await onThisPlatform(async () => await import("../modules/client-modules.ts"));
+  if (pid !== undefined) return new Client(await locateProcess(stateDir, pid));
+  return new Client(await locateControl(stateDir, host, noteSilence));
+}
+
+/** On stderr: what the command prints is still what was asked for. */
+export function noteSilence({ socketPath, isFound }: { readonly socketPath: string; readonly isFound: boolean }): void {
+  const then = isFound
+    ? "what follows is what dns11 knows without it"
+    : "no dns11 is found that serves it, so it is waited for";
+  process.stderr.write(`dns11: dockerd at ${printable(socketPath)} hangs: it answers nothing; ${then}\n`);
 }

@@ -48,10 +48,20 @@ async function askEach<R>(
   const results: R[] = [];
   const containers = await client.containers();
   onContainers(containers);
-  for (const { id } of containersToAsk(containers, container, options)) {
+  for (const id of idsToAsk(containers, container, options)) {
     for (const name of names) results.push(await ask(client, { container: id, name, type }));
   }
   return results;
+}
+
+/** One that does not run is known by its name, where somebody knows it. */
+function idsToAsk(containers: readonly NamedContainer[], word: string, options: NameOptions): readonly string[] {
+  try {
+    return containersToAsk(containers, word, options).map(({ id }) => id);
+  } catch (error) {
+    if (codeOf(error) !== "NO_SUCH_CONTAINER" || options.project !== undefined) throw error;
+    return [word];
+  }
 }
 
 function noteOrder(

@@ -27,6 +27,7 @@ export function explanationText(explained: Explanation, isVerbose: boolean, disp
     ...explained.causes.flatMap((cause, index) => causeLines(cause, index === 0 ? "why" : "also", display)),
     ...noteLines(explained, display),
     ...publishedLines(explained, isVerbose, display),
+    ...familyLines(explained, display),
     ...pathLines(explained, isVerbose, display),
   ];
   const text = `${lines.join("\n")}\n`;
@@ -109,6 +110,14 @@ function publishedLines({ published = [], question }: Explanation, isVerbose: bo
   return published
     .filter(({ state, zone }) => isVerbose || (state !== "published" && name.endsWith(`.${zone}`)))
     .flatMap((each) => labelled("etcd", `${each.container} ${publishedSentence(each)}`, display));
+}
+
+/** That there is no record of the other type of address is usual, and that neither resolves is said already. */
+function familyLines({ otherFamily, reply, notQueried }: Explanation, display: Display): string[] {
+  if (otherFamily === undefined || notQueried !== null) return [];
+  const { type, rcode, addresses } = otherFamily;
+  const isUsual = addresses.length === 0 && (rcode === "NOERROR" || reply === null || reply.answers.length === 0);
+  return isUsual ? [] : labelled(type, addresses.join(", ") || (rcode ?? "no reply"), display);
 }
 
 /** The layers that the question passed, and what came out. */

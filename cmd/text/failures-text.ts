@@ -1,7 +1,7 @@
 /**
  * FailuresText: names that fail as text, those with one cause together.
  */
-import { type FailureGroup, groupFailures } from "../../src/api/failure-groups.ts";
+import { type FailureGroup, groupFailures, partsOf } from "../../src/api/failure-groups.ts";
 import {
   type EarlierReason,
   type FailureReport,
@@ -9,8 +9,8 @@ import {
   injectedText,
   isFailing,
 } from "../../src/api/failures.ts";
-import { causeLines, lastingLines, sentenceLines } from "./cause-lines.ts";
-import { printableLines } from "./printable.ts";
+import type { Cause, LastingFix } from "../../src/api/causes.ts";
+import { printableLines, printable } from "./printable.ts";
 import { type Cell, type Column, type Row, table } from "./table.ts";
 import { type Display, PLAIN } from "./terminal.ts";
 import { ago, localTime } from "./time.ts";
@@ -39,9 +39,13 @@ export function failuresText(
 ): string {
   const shown = all.filter((each) => showsAll || isFailing(each));
   const groups = groupFailures(shown);
-  const rowOf = (group: FailureGroup): Row => ({ cells: cells(group, nowMs), notes: groupLines(group, display.width) });
-  const current = groups.filter(({ reports: [first] }) => first?.earlier === undefined).map(rowOf);
-  const earlier = groups.filter(({ reports: [first] }) => first?.earlier !== undefined).map(rowOf);
+  const rowsOf = (group: FailureGroup): Row[] =>
+    partsOf(group).map((part, index, { length }) => ({
+      cells: cells(part, nowMs),
+      notes: index === length - 1 ? groupLines(group, display.width) : [],
+    }));
+  const current = groups.filter(({ reports: [first] }) => first?.earlier === undefined).flatMap(rowsOf);
+  const earlier = groups.filter(({ reports: [first] }) => first?.earlier !== undefined).flatMap(rowsOf);
   const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
     "",
     `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
@@ -97,9 +101,15 @@ function cells(
   { reports, names, containers, types, results, count, perMinute, first, last }: FailureGroup,
   nowMs: number,
 ): Cell[] {
+  const clients = containers.map((each) =>
+    clientText(
+      reports.find(({ container }) => container === each),
+      each,
+    ),
+  );
   const isEnded = reports.every(({ isRunning }) => !isRunning);
   return [
-    isEnded ? `${listed(containers)} (ended)` : listed(containers),
+    isEnded ? `${listed(clients)} (ended)` : listed(clients),
     listed(names.map((name) => name ?? "(hidden)")),
     types.join(","),
     { text: results.join(","), colour: "red" },
@@ -110,6 +120,11 @@ function cells(
   ];
 }
 
+/** Containers in one network namespace cannot be told apart. */
+function clientText(report: FailureReport | undefined, container: string): string {
+  return [container, ...(report?.sharedWith ?? [])].join(" or ");
+}
+
 function listed(texts: readonly string[]): string {
   const more = texts.length - LISTED_MAX;
   return `${texts.slice(0, LISTED_MAX).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
@@ -117,6 +132,34 @@ function listed(texts: readonly string[]): string {
 
 export function followedText(report: FailureReport): string {
   const { container, name, type, result, count, last } = report;
-  const head = `${localTime(last, Date.now())}  ${container}  ${name ?? "(hidden)"}  ${type}  ${result}  (${count})`;
+  const head = `${localTime(last, Date.now())}  ${clientText(report, container)}  ${name ?? "(hidden)"}  ${type}  ${result}  (${count})`;
   return printableLines([head, ...causeLines(report.cause)]);
+}
+
+/**
+ * A cause as text for people, with its fix and the change of the Compose file.
+ *
+ * Sentences are wrapped; a command is easier to copy from one line.
+ */
+function causeLines(cause: Cause | null, width = PLAIN.width): string[] {
+  if (cause === null) return [];
+  const { sentence, fix, advice, lastingFix } = cause;
+  return [
+    ...sentenceLines(sentence, width),
+    ...(fix === null ? [] : [`  fix: ${fix}`]),
+    ...(advice === undefined
+      ? []
+      : wrapped(`  ${fix === null ? "fix" : "and"}: ${printable(advice)}`, width, "       ")),
+    ...(lastingFix === null ? [] : lastingLines(lastingFix, width)),
+  ];
+}
+
+function sentenceLines(sentence: string, width: number): string[] {
+  return wrapped(`  why: ${printable(sentence)}`, width, "       ");
+}
+
+/** The change, then the command that applies it. */
+function lastingLines({ file, key, change, command }: LastingFix, width: number): string[] {
+  const text = `  for good: ${printable(file ?? "Compose file")}: ${printable(key)}: ${printable(change)}`;
+  return [...wrapped(text, width, "            "), ...(command === undefined ? [] : [`            ${command}`])];
 }

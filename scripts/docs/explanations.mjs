@@ -6,6 +6,7 @@
 
 /** What to do about an error whose text does not say so, by its code. @type {Readonly<Record<string, string>>} */
 export const ERROR_REMEDIES = {
+  NOT_RUNNING: "Start it: dns11 run, or where the package is installed systemctl start dns11",
   BAD_BODY: "Control socket: correct the request; the API page lists what each route takes.",
   BAD_OPTION: "Client library: correct the option; the types of the package list all.",
   BAD_QUERY: "Control socket: correct the parameters of GET /v1/queries.",
@@ -20,7 +21,6 @@ export const ERROR_REMEDIES = {
   ENGINE_ELSEWHERE: "Run dns11 on the machine of the engine.",
   HOST_DOMAIN_TAKEN:
     "Choose another domain with host-domain, or another zone, such as docker or containers.internal, and reload.",
-  IPTABLES: "Run the same iptables command in the namespace to see what it rejects.",
   KERNEL:
     "Load the kernel module nf_tables, or choose another rule-backend. The message names what the kernel refused.",
   LINK_IS_GONE: "Another program removed the interface of a temporary pod. Run the check again.",
@@ -72,7 +72,11 @@ export const CHECK_MEANINGS = {
     "whether the machine has a route to the Services of the node's cluster, which names from [its DNS](kubernetes.md#names-of-a-cluster-from-its-own-dns) lead to",
   kubernetes:
     "whether the API of the [cluster](kubernetes.md) can be reached, how old its names are if not, and what is left out",
+  forwarding:
+    "where Docker uses nftables on the host: whether a chain of another program drops what its containers send, such as the policy that a dockerd with iptables has left",
   namespace: "whether the container's namespace can be entered",
+  "container-state":
+    "a container that ends and is started again, over and over, and one that uses the network of a container that has been made or started again; its log, or the command, comes with it",
   attachment:
     "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",
   "resolv-conf": "whether the container's file names 127.0.0.11, and who wrote it",
@@ -114,12 +118,24 @@ export const CHECK_MEANINGS = {
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
 const LOG_MEANINGS = [
   [
+    /another dns11 serves the containers/,
+    "All containers are attached by another process, which has another state directory (`--state-dir`): the lock that keeps a second one from starting is there. `dns11 status` shows which one runs.",
+  ],
+  [
     /a policy is not enforceable/,
     "The kernel cannot hold the container to its [policy](policy.md#hold-connections-too) with `addresses: enforce`; `reason` says why. Start it without that, or give it a policy with `addresses: names`.",
   ],
   [
     /cannot close the networks of policies/,
     "Networks of a policy with `addresses: enforce` are not closed before their containers are known; tried again at the next change. See `reason`.",
+  ],
+  [
+    /^holding a container that Docker does not describe/,
+    "It might have a policy with `addresses: enforce`, so what it sends is dropped until dns11 knows it. Docker takes over 250 ms to describe it, as it does with an image of many megabytes of labels, or cannot.",
+  ],
+  [
+    /^cannot hold a container that is not known/,
+    "What it sends passes until it is known; tried again with the next change. See `reason`.",
   ],
   [/cannot enforce a policy/, "The kernel refused the rules of the container; tried again every second. See `reason`."],
   [
@@ -243,10 +259,6 @@ const LOG_MEANINGS = [
     "Strict mode only: a nameserver did not answer a query. Logged once a minute for each nameserver, with `repeated`.",
   ],
   [
-    /flushed/,
-    "The rule backend gets no notice of changes by other programs, so dns11 checks its rules at this interval.",
-  ],
-  [
     /^keeper that refuses queries has another version/,
     "A keeper of an incompatible version refused the queries of containers with an enforced policy. Docker's resolver answers these until dns11 has attached to them.",
   ],
@@ -358,10 +370,6 @@ const LOG_MEANINGS = [
     "The service manager cannot be notified. Check NotifyAccess= and the sandbox of the unit.",
   ],
   [/descriptor/, "The limit of open files is too low for many containers. Raise LimitNOFILE=."],
-  [
-    /zones/,
-    "The kernel lacks the CT target of iptables, so clients that keep their source port may wait when dns11 starts or stops.",
-  ],
 ];
 
 /** @param {string} text */

@@ -46,7 +46,7 @@ export function changedDocuments(kind, contents, format) {
 
 /** As `make check` wants it. @param {string} text @returns {string} */
 export function formatted(text) {
-  return must("npx", ["oxfmt", "--stdin-filepath", "document.md"], text);
+  return must("node_modules/.bin/oxfmt", ["--stdin-filepath", "document.md"], text);
 }
 
 /** What a command prints; without it there is nothing to write. @param {string} command @param {readonly string[]} args @param {string} [input] @returns {string} */

@@ -44,6 +44,10 @@ export type CauseCode =
   | "upstreams-down"
   /** The upstream servers are up, but fail for this name. */
   | "upstream-error"
+  /** They are up, and refuse such names to this machine. */
+  | "upstream-refused"
+  /** They are up, and answer such names too late, or not at all. */
+  | "upstream-slow"
   /** dns11 should serve the container, but cannot. */
   | "not-served"
   /** Programs in the container query another server. */
@@ -55,10 +59,22 @@ export type CauseCode =
   | "lost-alias"
   /** The container ends and is started again, over and over. */
   | "crash-loop"
+  /** A has an answer and AAAA an error, or the other way round. */
+  | "one-family"
+  /** Programs try an IPv6 address first to which there is no route. */
+  | "no-ipv6-route"
+  /** The Compose file has a service with this name, of which there is no container. */
+  | "not-created"
+  /** The container uses the network of one that is gone, or of one as it was before it was started again. */
+  | "namespace-gone"
   /** The container with this name was removed lately. */
   | "removed"
+  /** The container with this name has another one since it was renamed. */
+  | "renamed"
   /** What was looked up is a URL, or has a port. */
   | "not-a-name"
+  /** The name leads to a container in which nothing listens on the port, or for nobody else: it is not DNS. */
+  | "not-listening"
   /** A name for the machine itself that containers on Linux have to be given. */
   | "host-gateway"
   /** A program's own files answer before any server is asked. */

@@ -1,6 +1,7 @@
 /**
  * ControlClient: accesses a running dns11 through its control socket, for the commands and for the package's test client.
  */
+import { startRemedy } from "./start-remedy.ts";
 import type { IncomingMessage } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport, SkippedReport } from "./queries.ts";
@@ -309,7 +310,7 @@ export class ControlClient {
     const code = codeOf(cause);
     if (code === "ENOENT" || code === "ECONNREFUSED") {
       return new Fault("NOT_RUNNING", `dns11 is not running for this engine (nothing listens at "${this.#path}")`, {
-        remedy: "Start it with: dns11 run",
+        remedy: startRemedy("dns11 run"),
       });
     }
     const isDenied = code === "EACCES";

@@ -5,9 +5,9 @@
 
 export type EventKind =
   | "container-started"
-  /** It ended with exit code 0, or was removed. */
+  /** It ended with exit code 0, or because somebody stopped, killed or removed it. */
   | "container-stopped"
-  /** It ended with another exit code. */
+  /** It ended by itself with another exit code. */
   | "container-died"
   | "network-created"
   | "network-removed"

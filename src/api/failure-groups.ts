@@ -43,6 +43,24 @@ export function groupFailures(reports: readonly FailureReport[]): FailureGroup[]
   return [...groups.values()].map(groupOf).toSorted((a, b) => rankOf(a) - rankOf(b) || latestFirst(a, b));
 }
 
+/** The same group in parts in which each container asks for each name, so that nobody is said to ask for another one's. */
+export function partsOf({ reports }: FailureGroup): FailureGroup[] {
+  const clients = new Map<string | null, Set<string>>();
+  for (const { name, container } of reports) clients.set(name, (clients.get(name) ?? new Set()).add(container));
+  const parts = new Map<string, FailureReport[]>();
+  for (const report of reports) {
+    const key = JSON.stringify([...(clients.get(report.name) ?? [])].toSorted());
+    const part = parts.get(key);
+    if (part === undefined) parts.set(key, [report]);
+    else part.push(report);
+  }
+  const all = [...parts.values()];
+  const rest = all.length > PARTS_MAX ? [all.slice(PARTS_MAX - 1).flat()] : [];
+  return [...all.slice(0, rest.length === 0 ? PARTS_MAX : PARTS_MAX - 1), ...rest].map(groupOf);
+}
+
+const PARTS_MAX = 6;
+
 function groupOf(all: readonly FailureReport[]): FailureGroup {
   const reports = all.toSorted(latestFirst);
   const distinct = <T>(pick: (report: FailureReport) => T): T[] => [...new Set(reports.map(pick))];

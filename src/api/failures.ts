@@ -1,11 +1,13 @@
 /**
  * Failures: names that fail in containers, as returned by `GET /v1/failures`.
  */
-import type { Cause } from "./causes.ts";
+import type { Cause, CauseCode } from "./causes.ts";
 
 export interface FailureReport {
   readonly container: string;
   readonly containerId: string;
+  /** Running containers in its network namespace, any of which may have asked; missing without any. */
+  readonly sharedWith?: readonly string[];
   /** false for a container that has ended; its failures are listed for ten minutes. */
   readonly isRunning: boolean;
   /** The Compose project and service of the container, if any. */
@@ -43,9 +45,17 @@ export type EarlierReason =
   /** It has not failed for five minutes. */
   | "idle";
 
-/** A name like a container's that fails now, or one that a policy refuses. Only these count, in all commands and on the page. */
-export function isFailing({ isContainerName, cause, earlier }: FailureReport): boolean {
-  return (isContainerName || cause?.code === "policy-denied") && earlier === undefined;
+/** Somebody has made it so, and it is not that nobody has the name. */
+const MEANT: ReadonlySet<CauseCode> = new Set(["policy-denied", "one-family"]);
+
+/**
+ * A name that fails now and should not: one like a container's, one that a policy refuses, or one of the outside world whose servers fail. That
+ * a name of the outside world does not exist may be as it should be. Only these count, in all commands and on the page.
+ */
+export function isFailing({ isContainerName, result, cause, earlier }: FailureReport): boolean {
+  if (earlier !== undefined || cause?.code === "resolves-now") return false;
+  const isDenied = result === "NXDOMAIN" || result === "NODATA";
+  return isContainerName || !isDenied || cause?.isBreaking === true || (cause !== null && MEANT.has(cause.code));
 }
 
 /**

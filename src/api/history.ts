@@ -1,6 +1,6 @@
 /**
- * History: the last five minutes as samples, as returned by `GET /v1/history`. All lists have the same length, at most 60, and end with
- * the latest sample.
+ * History: the last five minutes as samples, and the last day by the minute, as returned by `GET /v1/history`. All lists of samples have
+ * the same length, at most 60, and end with the latest sample.
  */
 
 /** Queries in each interval. */
@@ -27,11 +27,21 @@ export interface ServerHistory {
   readonly queries: readonly number[];
 }
 
+/** Both lists have the same length, at most 1,440, and end with the present minute; a new process starts with none. */
+export interface MinuteHistory {
+  /** The end of the present minute; null before the first sample. */
+  readonly until: string | null;
+  readonly queries: readonly number[];
+  /** Those with NXDOMAIN or an error. */
+  readonly failures: readonly number[];
+}
+
 export interface HistoryReport {
   readonly everyMs: number;
   /** The end of the last interval; null before the first. */
   readonly until: string | null;
   readonly rates: RateHistory;
+  readonly minutes: MinuteHistory;
   readonly servers: readonly ServerHistory[];
   /** Servers that are left out, because there are too many. */
   readonly omitted: number;

@@ -84,6 +84,10 @@ export interface Explanation {
   readonly reply: ReplyText | null;
   /** The containers that have the addresses of the answer. */
   readonly owners: readonly AddressOwner[];
+  /** What AAAA gives where A was asked for, and A for AAAA; a null `rcode` means no reply. Missing for other types. */
+  readonly otherFamily?:
+    | { readonly type: string; readonly rcode: string | null; readonly addresses: readonly string[] }
+    | undefined;
   /**
    * What programs get from a file of the container instead of the reply; missing if they get the reply. No addresses: the file keeps them
    * from querying, and no other one has the name.

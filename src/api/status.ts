@@ -35,6 +35,8 @@ export interface ContainerStatus {
   readonly warning?: string;
   /** The name of the container whose network namespace it uses, if that is not its own. */
   readonly sharesWith?: string;
+  /** That one is attached, so this one is served, too: its queries are counted there. */
+  readonly isServedWith?: true;
   /** It is skipped, and has asked the listener on the host, which answers it. */
   readonly asksListener?: boolean;
   /** The host has it: how its programs get container names, and why so. */
@@ -94,11 +96,15 @@ export interface Status {
     readonly version: string;
     readonly address: string;
     readonly isConnected: boolean;
+    /** How long dockerd has answered nothing, not even whether it is there; missing while it answers, or has ended. */
+    readonly silentMs?: number;
   } | null;
   /** The path of the settings file. */
   readonly config: string | null;
   /** The effective value of each key of the settings file, and its source. */
   readonly settings: SettingOrigins;
+  /** Of these, what a reload has read and only a restart puts in force, as `KEY: IN FORCE -> READ`; missing without any. */
+  readonly afterRestart?: readonly string[];
   /** Every running container has been processed: it is served, or the reason why not is known. */
   readonly isReady: boolean;
   readonly memoryBytes: number;
@@ -144,4 +150,6 @@ export interface ReloadReport {
   readonly config: string;
   /** Each as `KEY: BEFORE -> NOW`. */
   readonly changed: readonly string[];
+  /** What has changed since the start and takes effect with the next one only, in the same form. */
+  readonly afterRestart: readonly string[];
 }

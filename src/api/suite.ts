@@ -14,21 +14,26 @@
 import { setMaxListeners } from "node:events";
 
 import type { Cause, LastingFix } from "./causes.ts";
+import type { FailureReport, FailuresReport } from "./failures.ts";
 import { LiveLab } from "./lab/lab.ts";
 import type { Lab } from "./lab/test-lab.ts";
 import type { LeaseScope } from "./lease.ts";
 import { refuseUnknownOptions, readTimeout } from "./known-options.ts";
+import type { Explanation } from "./names.ts";
 import type { NotResolved } from "./not-resolved.ts";
 import { waitUntilResolves } from "./resolve-wait.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import { locateControl } from "./locate.ts";
 import { defaultStateDir } from "./state-paths.ts";
 import { ControlClient } from "./control-client.ts";
+import { Fault } from "../base/lib/fault.ts";
+import { oldNodeText } from "../base/lib/node-version.ts";
 
 export type { AskedOptions, LabReport, LabRule, LabTape } from "./lab/test-lab.ts";
 export type { FaultOptions, LabAnswer, RuleLimits } from "./lab/rule-options.ts";
 export type { RecordedQuery, RuleUseReport } from "./lease.ts";
 export type { Lab, LeaseScope };
+export type { Explanation, FailureReport, FailuresReport };
 export type { Cause, LastingFix, MissedReport, NotResolved, QueriesReport, QueryReport };
 
 export interface ConnectOptions {
@@ -73,6 +78,25 @@ export interface ResolvedRecord {
   readonly data: string;
 }
 
+export interface FailuresOptions {
+  /** A container's name, its Compose service, or the beginning of its ID; by default all containers. */
+  readonly container?: string;
+  readonly project?: string;
+  readonly service?: string;
+}
+
+/** What calls of this client fail with. */
+export interface ClientError extends Error {
+  /** Stable, such as NOT_RUNNING, NO_SUCH_CONTAINER, NOT_ASKED or BAD_OPTION. */
+  readonly code: string;
+  /** What helps, if it is known. */
+  readonly remedy: string | undefined;
+}
+
+export function isClientError(error: unknown): error is ClientError {
+  return error instanceof Fault;
+}
+
 export interface Suite {
   /**
    * Waits until a name resolves to records in a container, and returns them; of a Compose service, in each of its containers. The
@@ -82,6 +106,10 @@ export interface Suite {
   waitUntilResolves(container: string, name: string, options?: WaitOptions): Promise<readonly ResolvedRecord[]>;
   /** The past queries of a container, oldest first, also of one that has just stopped. */
   queries(container: string, options?: ReadOptions): Promise<QueriesReport>;
+  /** The names that fail in containers, with causes and fixes. */
+  failures(options?: FailuresOptions): Promise<FailuresReport>;
+  /** How a name resolves in a container, or why it fails. The query is not among the container's. */
+  explain(container: string, name: string, options?: { readonly type?: string }): Promise<Explanation>;
   /** Queries as they arrive, of one container or of all; ends when dns11 stops, or when the client is closed. */
   follow(options?: FollowOptions): AsyncIterable<QueryReport | MissedReport>;
   /**
@@ -98,10 +126,13 @@ const CONNECT_OPTIONS = ["engine", "socketPath", "stateDir"];
 const WAIT_OPTIONS = ["type", "timeoutMs"];
 const READ_OPTIONS = ["since", "name", "rcode"];
 const SCOPE_OPTIONS = ["container", "project", "service", "network", "label"];
+const FAILURES_OPTIONS = ["container", "project", "service"];
 const FOLLOW_OPTIONS = ["container", "name", "rcode", "last", "signal"];
 
 /** Connects to the dns11 that serves an engine; fails with the code NOT_RUNNING if there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
+  const refusal = oldNodeText();
+  if (refusal !== undefined) throw new Fault("PLATFORM", refusal);
   refuseUnknownOptions("connect", options, CONNECT_OPTIONS);
   const path =
     options.socketPath ?? (await locateControl(options.stateDir ?? defaultStateDir(options.engine), options.engine));
@@ -121,6 +152,14 @@ export async function connect(options: ConnectOptions = {}): Promise<Suite> {
     queries: async (container, reading) => {
       refuseUnknownOptions("queries", reading, READ_OPTIONS);
       return await client.queries({ container, ...reading });
+    },
+    failures: async (choice = {}) => {
+      refuseUnknownOptions("failures", choice, FAILURES_OPTIONS);
+      return await client.failures(choice);
+    },
+    explain: async (container, name, asking = {}) => {
+      refuseUnknownOptions("explain", asking, ["type"]);
+      return await client.explain({ container, name, ...asking });
     },
     follow: (following = {}) => {
       refuseUnknownOptions("follow", following, FOLLOW_OPTIONS);

@@ -2,7 +2,6 @@
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
  * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
-import { CLUSTER_LIMITS } from "./cluster-limits.ts";
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";
 import { LISTENER_LIMITS } from "./listener-limits.ts";
@@ -54,8 +53,8 @@ export const LIMITS = {
    * sent yet. A connection that needs more is closed.
    */
   streamBytes: { whole: 128 * 1024 * 1024, each: 8 * 1024 * 1024, always: 256 * 1024 },
-  /** Queries on one connection, as in Docker; then it is closed, and a client with more queries opens another. */
-  tcpQueries: 128,
+  /** Queries on one connection in strict mode, as in Docker; then it is closed, and what else has arrived gets no answer. */
+  tcpQueriesStrict: 128,
   /** Concurrent queries of one connection; further ones stay in the socket. */
   tcpPipelined: 32,
   /** Time from connecting to the first complete query; then the connection is closed. */
@@ -118,6 +117,11 @@ export const LIMITS = {
   upstreamSocketsTotal: 4096,
   /** The share of the process's descriptors for sockets to upstreams. */
   upstreamDescriptorShare: 0.25,
+  /**
+   * Descriptors kept back for a server without a socket when all others are in use: three of the host, as many as a resolv.conf has,
+   * and one of a container's own. Without them served containers would resolve nothing that is neither local nor cached.
+   */
+  upstreamDescriptorsKept: 4,
   /** The share reserved for TCP connections of clients when the number of containers that fit is computed. */
   connectionDescriptorShare: 0.25,
   /**
@@ -187,20 +191,31 @@ export const LIMITS = {
   /** Consecutive timeouts, and the time they must span, before an upstream is down. */
   downAfterQueries: 3,
   downAfterMs: 1_000,
+  /** The same, at most, for an upstream that usually takes longer. */
+  downAfterMsSlow: 3_000,
   /**
    * Consecutive errors of sockets, each opened after the error before, until an upstream counts as unreachable and a query
    * goes on to the next one. Whoever can send packets to the host can forge one, for ports that it guesses.
    */
   downAfterSocketErrors: 3,
-  /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
-  downAfterErrors: 8,
-  /** How many of these, in different zones again, must come from containers other than the first, where several use it. */
-  downAfterErrorsOthers: 3,
+  /**
+   * The reply of a lower upstream waits for those before it in the list: until so long before the end of the time budget, when the
+   * client gets it and still waits; how often is looked whether one of them is down by now; and so long it is cached, at most,
+   * if one of them had not answered.
+   */
+  heldUntilMs: 400,
+  heldCheckMs: 100,
+  lowerReplySeconds: 30,
   /** How long until an upstream that is down gets a trial query, in addition to the one that another upstream gets. */
   trialMsFirst: 500,
   trialMsLast: 30_000,
   /** How long an upstream that rejects EDNS is queried without it. */
   withoutEdnsMs: 15 * 60_000,
+  /** The same for one that is silent to queries with EDNS, with AD or over UDP; and how many silences in a row show that. */
+  silentMs: 15 * 60_000,
+  silencesInRow: 3,
+  /** How long an upstream that was silent over TCP is tried there only if no other one has the whole reply. */
+  tcpBlockedMs: 60_000,
   /** How long an upstream with a forwarding loop is skipped, and how often loops are probed for. */
   loopMs: 60_000,
   loopProbeEveryMs: 30_000,
@@ -211,7 +226,7 @@ export const LIMITS = {
   /** The TTL of a stale reply, and how long after a failure it is sent at once. */
   staleTtlSeconds: 30,
   staleForMs: 30_000,
-  /** How long a failure is cached after a timeout, and after an error reply (RFC 9520). */
+  /** How long a failure is cached after a timeout or while there is a stale answer, and after an error reply (RFC 9520). */
   failureTimeoutMs: 1_000,
   failureReplyMs: 5_000,
   /** Entries with this share of their TTL left and this many hits are prefetched, and how many at once. */
@@ -231,11 +246,9 @@ export const LIMITS = {
   probeMs: 1_000,
   /** How often rules are verified without a reported change. */
   verifyEveryMs: 60_000,
-  /** The same without change reports from the kernel (iptables-legacy): flushed rules may be missing for this long. */
-  verifyUnwatchedEveryMs: 15_000,
   /**
    * How long a change in a namespace may wait for a lock there. After the first time the next container has its turn; after
-   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms, and with iptables 50 ms; a
+   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms; a
    * blocklist of 200,000 addresses holds the lock for half a second.
    */
   jobSlowMs: 50,
@@ -243,9 +256,8 @@ export const LIMITS = {
   /** So many late changes within this time, and the container is quarantined. */
   lateUntilQuarantine: 3,
   lateWindowMs: 600_000,
-  /** Time limit for a program that reads or writes rules, most of it waiting for another program's lock. */
-  iptablesMs: 3_000,
-  iptablesLockSeconds: 2,
+  /** Time limit for nft, which lists rules for a bug report; most of it waiting for another program's lock. */
+  nftListMs: 3_000,
   /**
    * Foreign rules changed in a namespace: the probe waits for this quiet time, which is also the shortest time between
    * two probes.
@@ -287,30 +299,6 @@ export const LIMITS = {
   /** The size of a dump that is read in parts, between which queries are answered. */
   dumpBytesInParts: 64 * 1024 * 1024,
   /**
-   * Destinations of each container that the kernel records between two readings, for each IP version; a container that
-   * scans fills its own set only. Then the same number in the history, for both.
-   */
-  egressKernel: 1_024,
-  egressConnections: 1_024,
-  /** The same for all containers together: 200 bytes each. The container with the most gives up its oldest. */
-  egressConnectionsTotal: 100_000,
-  /** How long the kernel keeps a destination that is not used any more: several readings. */
-  egressKernelMs: 5 * 60_000,
-  /** How long a datagram to a container has its answers told from connections of its own, and how many at a time. */
-  egressIncomingMs: 3 * 60_000,
-  egressIncoming: 1_024,
-  /** How often the process reads what the kernel recorded. */
-  egressReadEveryMs: 30_000,
-  /** Containers whose recording begins in one transaction. */
-  egressBatch: 16,
-  /** Containers that have ended, and are still shown. */
-  egressEnded: 64,
-  /** Addresses that each container was answered with, and names of each; the oldest are forgotten. */
-  egressAddresses: 1_024,
-  egressNames: 8,
-  /** How long the names of a container that has ended are kept for its last connections. */
-  egressLingerMs: 60_000,
-  /**
    * How often the links of containers on the host are read again: the kernel may drop reports of changes while there are
    * very many.
    */
@@ -340,14 +328,8 @@ export const LIMITS = {
    * counts as foreign. Reading this much takes 30 ms, its own program 80 ms.
    */
   xtableBytes: 4 * 1024 * 1024,
-  /** What iptables-save may print of a namespace: more than a table of that length makes. */
-  iptablesSavedBytes: 4 * 1024 * 1024,
-  /** Rules of a namespace that mention our chains of iptables-legacy. */
-  iptablesRulesOfOurs: 4_096,
   /** How long tables of iptables-legacy may take to be read, most of it waiting for another program's lock. */
   xtablesMs: 500,
-  /** The same for a cleanup, which must not overlook chains: less than `jobLateMs`, after which it gives up the namespace. */
-  xtablesCleanupMs: 1_800,
   /** How often a table that changes while it is read is read again. */
   xtableReads: 3,
   /**
@@ -384,6 +366,8 @@ export const LIMITS = {
   /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
   formerAddresses: 256,
   formerAddressMs: 600_000,
+  /** Names that containers had until they were renamed. */
+  formerNames: 256,
   /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
   failureBytes: { near: 2_304, outside: 1_152 },
   /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
@@ -407,14 +391,14 @@ export const LIMITS = {
   tailQueriesEach: 8,
   /** Queries in one API response: the most recent. */
   queriesReturned: 10_000,
-  /** Lines of the query log a second; those left out are counted. */
-  queryLogLines: 500,
 
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
   ...LISTENER_LIMITS,
   ...ETCD_LIMITS,
-  ...CLUSTER_LIMITS,
+  /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
+  clusterNodes: 256,
+  clusterDnsPollMs: 2_000,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,
@@ -426,17 +410,47 @@ export const LIMITS = {
    */
   imageWaitMs: 1_000,
 
+  /**
+   * Bytes that are kept of what the engine says of one container, network or image: a name, of 10,000 aliases, takes 20. Of
+   * one text: twice as long as a label may be. Of a whole list. What the author of an image writes has less.
+   */
+  engineValueBytes: 2 * 1024 * 1024,
+  engineTextBytes: 8_192,
+  engineReplyBytes: 64 * 1024 * 1024,
+  /** Labels that are read of each container: those that dns11 knows, and those by which people have chosen containers. */
+  labelKeys: 256,
+  /** Ports that an image exposes, and that a container publishes: what is beyond is passed over. */
+  exposedPorts: 1_024,
+  /** A reply that goes on arriving may take so many times as long as the engine may be silent. */
+  engineReadTimes: 6,
+
+  /**
+   * How long a container may be unknown before it is held, where it might have an enforced policy: the engine describes one
+   * that starts after 11 to 40 ms.
+   */
+  factsLateMs: 250,
+
   /** Concurrent inspects: the engine works on one container at a time, and more only queue there. */
   inspectsAtOnce: 8,
-  /** Time limit of one inspect; it is retried later. */
+  /** How long the engine may be silent in an inspect; it is retried later. */
   inspectMs: 10_000,
-  /** Time limit of a list, for which the engine visits every container. */
+  /** The same in a list, for which the engine visits every container. */
   listMs: 30_000,
+  /** Zones of which a server remembers how it failed them. */
+  failedZones: 64,
+  /** How long a reply that came too late says of a server that it is slow, and not away. */
+  lateReplyMs: 60_000,
+  /** How long it may be silent to what it answers at once, before nobody waits for it who knows something without it. */
+  engineSilentMs: 1_000,
   /**
    * How often the whole list is compared with the known state, in case an event was lost or the stream is dead; a reply
    * also shows that the engine is alive.
    */
   resyncEveryMs: 60_000,
+  /** Names of probes that are remembered: one may arrive late. */
+  sentProbes: 256,
+  /** Containers that do not run and are remembered as they were inspected, for their next start: what each has is as for a running one. */
+  startingContainers: 64,
   /** How long a created container may take to start before its names are known as those of a stopped one. */
   startAfterCreateMs: 250,
   /** Backoff of reconnections to the engine. */
@@ -526,6 +540,8 @@ export const LIMITS = {
   historySamples: 60,
   historyEveryMs: 5_000,
   historyServers: 64,
+  /** Minutes with how many queries there were: a day, some 25 KB. */
+  historyMinutes: 1_440,
   /** Containers, networks and cache entries in one list, and rows and columns of the matrix; the rest is counted. */
   containersListed: 2_000,
   networksListed: 1_000,
@@ -553,19 +569,43 @@ export const LIMITS = {
   },
   /**
    * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and
-   * connections to it stay. And in one transaction: what is more waits for the next.
+   * connections to it stay. And in one transaction, in which each container has the same share: more take over 10 ms to write and
+   * to apply, and the rest waits for the next one.
    */
   policyOpenAddresses: 4_096,
+  policyOpenedAtOnce: 256,
   /**
    * Addresses and aliases in an answer to a container with a policy, each of which is judged for every query that waits for it. One
    * with more counts as unreadable. So many A records fill 64 KB; a chain of aliases has two records for each, with its DNAME.
    */
   policyAnswerAddresses: 4_096,
   policyAnswerAliases: 32,
-  policyOpenedAtOnce: 1_024,
+  /** Addresses of answers of which is kept whether they are the machine's: some 400 KB. With one more, all are looked up again. */
+  policyHostAddresses: 4_096,
   /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
   policyRefusedAddresses: 256,
   policyRefusedMs: 86_400_000,
+  /**
+   * Questions of a container with a policy that leave the machine in a minute, for each rule that allows them; twice as many at once.
+   * Each carries some bytes: what was chosen, and when. A name needs 4, for IPv4 and IPv6 where its addresses never live longer than
+   * `policyRecentMs`; the rest is for other types, options and TCP.
+   */
+  policyQuestionsPerMinute: 30,
+  /** The same for a wildcard: thirty such names. For each new name that it allows in a minute come two more, for IPv4 and IPv6. */
+  policyWildcardQuestionsPerMinute: 120,
+  /**
+   * How long the same query of a container with a policy gets the same answer, whatever its TTL, and an error of our own. So long
+   * does Java keep an address, too: a program can do with that where addresses change without notice.
+   */
+  policyRecentMs: 30_000,
+  policyRecentFailureMs: 5_000,
+  /** So long after a question has left, the same one counts as waiting for its answer: it joins the one in flight, also with a short time budget. */
+  policyJoinedMs: 500,
+  /** Memory for these answers of one container, some 300 of usual length; the one that was repeated least recently is dropped. */
+  policyRecentBytes: 128 * 1024,
+  /** How long what a container has asked lately counts after it has ended: starting again gives it no more questions. And so many such containers. */
+  policyFormerMs: 120_000,
+  policyFormer: 1_000,
   /** What is kept of networks to close at boot: the file, networks in it, and blocks of each. A daemon has some dozens. */
   closedNetworksBytes: 256 * 1024,
   closedNetworks: 1_000,

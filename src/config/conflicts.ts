@@ -3,7 +3,8 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
-import { clusterConflicts } from "./cluster-values.ts";
+import { FEATURES } from "../features.ts";
+import type { FeatureEntry } from "./feature-entry.ts";
 import { etcdConflicts } from "./etcd-values.ts";
 import type { Precedence } from "./precedence.ts";
 import { durationText } from "../base/lib/quantity.ts";
@@ -19,12 +20,11 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...etcdProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...clusterProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...featureConflicts(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unpublished(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...probePages(settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...buildsUnanswered(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
   ];
@@ -88,9 +88,8 @@ function etcdProblems({ etcd, zones, hostNames }: Settings): readonly Conflict[]
   return etcdConflicts(etcd, { zones, hostDomain }) as readonly Conflict[];
 }
 
-function clusterProblems({ cluster, etcd, zones, hostNames }: Settings): readonly Conflict[] {
-  const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
-  return clusterConflicts(cluster, { zones: [...zones, ...etcd.zones], hostDomain });
+function featureConflicts(settings: Settings): readonly Conflict[] {
+  return FEATURES.flatMap(({ conflicts }: FeatureEntry) => conflicts?.(settings) ?? []) as readonly Conflict[];
 }
 
 /** How to publish, where nothing is published. */
@@ -133,11 +132,6 @@ function probePages({ healthProbes }: Settings): readonly Conflict[] {
   return pages.length <= LIMITS.healthProbes
     ? []
     : [["health-probes", `has ${pages.length} probes: use at most ${LIMITS.healthProbes}`]];
-}
-
-function nothingToLog({ queries }: Settings): readonly Conflict[] {
-  if (!queries.isLogged || queries.names !== "off") return [];
-  return [["queries.log", "has no effect with queries.names: off. Use queries.names: hidden, or remove this setting"]];
 }
 
 function buildsUnanswered({ builds, hasListener }: Settings): readonly Conflict[] {

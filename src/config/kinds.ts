@@ -10,8 +10,10 @@ import { HEALTH_PROBE_FORM, type HealthProbe, healthProbeText, parseHealthProbe 
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { ONLY_FORMS, type OnlyFilter, onlyText, parseOnly } from "../base/model/only.ts";
 import { type RouteText, parseDomain, parseRoute, routeText } from "../base/model/server-text.ts";
-import { NODE_FILTER_FORMS, nodeFilterText, parseNodeFilter } from "./node-filter.ts";
 import { zoneName, zoneProblem } from "./zone-name.ts";
+
+/** How settings select the containers that are KIND nodes. */
+const NODE_FILTER_FORMS = "auto, label=KEY, label=KEY=VALUE or name=PATTERN";
 
 export interface Kind<T> {
   read(value: unknown): T;
@@ -248,4 +250,20 @@ export function quoting<T>(read: (value: unknown, quote: typeof quoteValue) => T
 function readText(value: unknown): string {
   if (typeof value === "string") return value;
   throw new Error(`invalid value ${quoteValue(value)}: use a string`);
+}
+
+/** Parses one filter; undefined if it has none of the forms. */
+export function parseNodeFilter(text: string): NodeFilter | undefined {
+  if (text === "auto") return { kind: "auto" };
+  const [, kind, rest] = /^(label|name)=(.+)$/s.exec(text) ?? [];
+  if (rest === undefined) return undefined;
+  if (kind === "name") return { kind: "name", pattern: rest };
+  const [, key, value] = /^([^=]+)(?:=(.*))?$/s.exec(rest) ?? [];
+  return key === undefined ? undefined : { kind: "label", key, value };
+}
+
+export function nodeFilterText(filter: NodeFilter): string {
+  if (filter.kind === "auto") return "auto";
+  if (filter.kind === "name") return `name=${filter.pattern}`;
+  return `label=${filter.key}${filter.value === undefined ? "" : `=${filter.value}`}`;
 }

@@ -9,7 +9,6 @@ import {
   DOCKER_FORWARDING,
   STRICT_BEHAVIOUR,
 } from "../base/model/behaviour.ts";
-import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
@@ -23,14 +22,17 @@ import {
   type UpstreamPolicy,
 } from "../base/model/upstream-policy.ts";
 import { typeName } from "../base/dns/record-type.ts";
+import type { SettingOrigin } from "../base/model/setting-origins.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import { scopeText as policyScopeText } from "../policy/model/policy.ts";
+import { FEATURES } from "../features.ts";
+import type { FeatureEntry } from "./feature-entry.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { Precedence } from "./precedence.ts";
 import { findConflicts } from "./conflicts.ts";
 import type { SettingsLayer } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
-import type { Values } from "./settings-table.ts";
+import { FEATURE_KEYS, type Key, type Values } from "./settings-table.ts";
 
 /** Layers in order of precedence, the highest first. Throws a Fault if settings contradict each other. */
 export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
@@ -63,7 +65,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const defaultBridge = precedence.take("default-bridge");
   const hostName = precedence.take("host-docker-internal");
   const zones = precedence.take("zone");
-  const cluster = clusterOf(precedence);
+  const features = Object.fromEntries(FEATURE_KEYS.map((key) => [key, precedence.take(key)]));
   const order = precedence.take("forward.order", isStrict ? "docker" : "adaptive");
   const upstream = upstreamOf(precedence, order);
   const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
@@ -73,7 +75,11 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const hostNames = {
     means: precedence.take("host-names"),
     domain: precedence.take("host-domain"),
-    zones: [...zones, ...(cluster.api === undefined ? [] : [cluster.zone]), ...nodeDomains(everyone)],
+    zones: [
+      ...zones,
+      ...FEATURES.flatMap(({ hostZones }: FeatureEntry) => hostZones?.({ features }) ?? []),
+      ...nodeDomains(everyone),
+    ],
   };
   const hasListener = precedence.take("listener");
   const builds = precedence.takeOptional("builds");
@@ -116,14 +122,10 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     lameDuckMs,
     keeper,
     answers,
-    queries: {
-      names: precedence.take("queries.names"),
-      isLogged: precedence.take("queries.log"),
-    },
-    egress: precedence.take("egress"),
+    queries: { names: precedence.take("queries.names") },
+    features,
     etcd,
-    cluster,
-    origins: Object.fromEntries(precedence.origins),
+    origins: bySection(precedence.origins),
   };
   const conflicts = findConflicts(precedence, settings);
   if (conflicts.length > 0) throw new BadSettings(conflicts);
@@ -197,15 +199,6 @@ function etcdOf(precedence: Precedence, zones: readonly string[]): EtcdPolicy {
 /** The domains of clusters that nodes are asked for: the host asks for them, too. */
 function nodeDomains(routes: Values["dns"]): readonly string[] {
   return routes.flatMap(({ domains, servers }) => (servers.some(isNodeServer) ? domains : []));
-}
-
-function clusterOf(precedence: Precedence): ClusterPolicy {
-  return {
-    api: precedence.takeOptional("kubernetes.api"),
-    context: precedence.takeOptional("kubernetes.context"),
-    zone: precedence.take("kubernetes.zone"),
-    staleSecondsMax: seconds(precedence.take("kubernetes.max-stale")),
-  };
 }
 
 function publishOf(precedence: Precedence, [zone = ""]: readonly string[]): PublishPolicy | undefined {
@@ -282,4 +275,14 @@ const RECORDS_SHOWN_MAX = 100;
 
 function seconds(ms: number): number {
   return Math.round(ms / 1000);
+}
+
+/** Keys with the same first part stand together, whoever declares them: in a file they are one section. */
+function bySection(origins: Precedence["origins"]): Settings["origins"] {
+  const sections = new Map<string, [Key, SettingOrigin][]>();
+  for (const [key, origin] of origins) {
+    const [section = key] = key.split(".", 1);
+    sections.set(section, [...(sections.get(section) ?? []), [key, origin]]);
+  }
+  return Object.fromEntries([...sections.values()].flat());
 }

@@ -18,7 +18,7 @@ export class Precedence {
 
   /** Picks the value of a key. `fallback` is its default where that depends on other settings. */
   take<K extends PlainKey>(key: K, fallback = SETTINGS[key].fallback as Values[K]): Values[K] {
-    return this.#pick(key, fallback, (value) => writtenValue(key, value));
+    return this.#pick(key, fallback, (value) => (value === undefined ? null : writtenValue(key, value)));
   }
 
   /** The same for a key without a default. */

@@ -39,6 +39,20 @@ export interface ListSetting<T> extends Setting<T> {
 /** One of any type. */
 export type AnySetting = OneSetting<unknown> | ListSetting<unknown>;
 
+export type SettingsTable = Readonly<Record<string, AnySetting>>;
+
+type ValueOf<S> = S extends OneSetting<infer T> ? T : S extends ListSetting<infer T> ? readonly T[] : never;
+
+export type ValuesOf<T> = { readonly [K in keyof T]: ValueOf<T[K]> };
+
+/** The values of a feature's own settings. */
+export function featureValues<T extends SettingsTable>(
+  table: T,
+  { features }: { readonly features: Readonly<Record<string, unknown>> },
+): ValuesOf<T> {
+  return Object.fromEntries(Object.keys(table).map((key) => [key, features[key]])) as ValuesOf<T>;
+}
+
 interface About {
   readonly flag?: string;
   readonly preset?: string;

@@ -17,7 +17,6 @@ import {
 } from "../base/model/name-choices.ts";
 import { ETCD_DEFAULTS, PUBLISH_DEFAULTS } from "../base/model/etcd-policy.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
-import { CLUSTER_DEFAULTS } from "../base/model/cluster-policy.ts";
 import { HOST_DEFAULTS, HOST_MEANS } from "../base/model/host-policy.ts";
 import {
   HOST_DOCKER_INTERNAL_WORDS,
@@ -30,7 +29,7 @@ import type { ListenEntry } from "../base/model/listen-policy.ts";
 import { LISTENER_ADDRESSES } from "../base/model/listener-addresses.ts";
 import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
-import { QUERIES_DEFAULTS, QUERY_NAMES } from "../base/model/query-record.ts";
+import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { Policy } from "../policy/model/policy.ts";
@@ -50,7 +49,6 @@ import {
   readQuirk,
   readUser,
 } from "./etcd-values.ts";
-import { readClusterApi, readContext } from "./cluster-values.ts";
 import {
   BOOLEAN,
   HEALTH_PROBE,
@@ -72,7 +70,8 @@ import {
   wordOrAddress,
   zeroOr,
 } from "./kinds.ts";
-import { type AnySetting, type ListSetting, type OneSetting, list, one } from "./setting.ts";
+import { type AnySetting, type ValuesOf, list, one } from "./setting.ts";
+import { FEATURES } from "../features.ts";
 import { FORWARD_ORDERS, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
@@ -85,7 +84,7 @@ const GIB = 1024 ** 3;
 const isOneOrMore = true;
 const atStart = { isForStart: true };
 
-export const SETTINGS = {
+const CORE_SETTINGS = {
   strict: one(BOOLEAN, false, "answer exactly as current Docker does", { flag: "strict" }),
   only: list(
     ONLY,
@@ -226,11 +225,9 @@ export const SETTINGS = {
   ),
   "queries.names": one(
     oneOf(QUERY_NAMES),
-    QUERIES_DEFAULTS.names,
+    "full",
     `names in the query history: ${QUERY_NAMES.join(", ")}; off: no history`,
   ),
-  egress: one(BOOLEAN, false, "record where containers connect to, for dns11 egress"),
-  "queries.log": one(BOOLEAN, QUERIES_DEFAULTS.isLogged, "log every query", { flag: "query-log" }),
   "log-level": one(oneOf(LOG_LEVELS), "info", `log level: ${LOG_LEVELS.join(", ")}`, { flag: "log-level <level>" }),
   "log-format": one(oneOf(LOG_FORMATS), "auto", `log format: ${LOG_FORMATS.join(", ")}`, atStart),
   "metrics.addr": one(LISTEN_ADDRESS, METRICS_ADDRESS, "address of the metrics endpoint (IP:PORT), or off", {
@@ -315,18 +312,6 @@ export const SETTINGS = {
     CACHE_DEFAULTS.staleSecondsMax * SECOND_MS,
     "how long an expired reply may be served when upstream servers fail; 0 disables it",
   ),
-  "kubernetes.api": one(
-    quoting(readClusterApi),
-    undefined,
-    "kubeconfig of a cluster whose names containers resolve, or service-account in a pod",
-  ),
-  "kubernetes.context": one(quoting(readContext), undefined, "context of the kubeconfig; without it, its current one"),
-  "kubernetes.zone": one(quoting(readEtcdZone), CLUSTER_DEFAULTS.zone, "domain of the cluster"),
-  "kubernetes.max-stale": one(
-    duration(0, 7 * DAY_MS, SECOND_MS),
-    CLUSTER_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known names are answered while the API is unreachable; then queries fail",
-  ),
   "etcd.endpoints": list(quoting(readEndpoint), "client URLs of an etcd cluster whose records containers resolve", {
     isOneOrMore,
     fallback: ETCD_DEFAULTS.endpoints,
@@ -382,6 +367,18 @@ export const SETTINGS = {
   ),
 };
 
+type Feature = (typeof FEATURES)[number];
+type AllOf<T> = (T extends unknown ? (each: T) => void : never) extends (all: infer All) => void ? All : never;
+/** Nothing, where the list is empty. */
+type FeatureSettings = AllOf<Feature["settings"]> & object;
+
+const FEATURE_SETTINGS = Object.assign({}, ...FEATURES.map(({ settings }) => settings)) as FeatureSettings;
+
+export const SETTINGS = { ...CORE_SETTINGS, ...FEATURE_SETTINGS };
+
+/** The keys that features declare. */
+export const FEATURE_KEYS = Object.keys(FEATURE_SETTINGS) as (keyof FeatureSettings)[];
+
 /** The settings whose values are a text or a list of texts, so that they have a variable. */
 export type PlainKey = keyof typeof SETTINGS;
 
@@ -403,10 +400,8 @@ export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
     "addresses of the host at which others than containers may ask, and who: {NAME: {address: 192.168.1.10, allow: [192.168.1.0/24]}}",
 };
 
-type ValueOf<S> = S extends OneSetting<infer T> ? T : S extends ListSetting<infer T> ? readonly T[] : never;
-
 /** Durations are in milliseconds, sizes in bytes. */
-export type Values = { [K in PlainKey]: ValueOf<(typeof SETTINGS)[K]> } & MapValues;
+export type Values = ValuesOf<typeof SETTINGS> & MapValues;
 
 export type Key = keyof Values;
 

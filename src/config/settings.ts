@@ -4,7 +4,6 @@
 import type { AnswersSetting } from "../base/model/answered-by.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
-import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
@@ -86,12 +85,10 @@ export interface Settings {
   readonly answers: AnswersSetting;
   /** What the query history and the query log record. */
   readonly queries: QueriesPolicy;
-  /** Whether the kernel records where containers connect to. */
-  readonly egress: boolean;
+  /** The settings of features, by their keys; a feature reads its own. */
+  readonly features: Readonly<Record<string, unknown>>;
   /** The store whose names containers resolve. */
   readonly etcd: EtcdPolicy;
-  /** The Kubernetes cluster whose names containers resolve. */
-  readonly cluster: ClusterPolicy;
   /** Every key of the settings file with its effective value, as written in the file, and its source. */
   readonly origins: SettingOrigins;
 }

@@ -33,7 +33,7 @@ export function checkCapabilities(needed: readonly CapabilityName[] = CAPABILITI
 }
 
 /** Throws if dns11 does not support the engine. */
-export function checkEngine({ majorVersion, version }: EngineInfo): void {
+export function checkEngine({ majorVersion, version }: Pick<EngineInfo, "majorVersion" | "version">): void {
   if (majorVersion < ENGINE_MAJOR_MIN) {
     throw new Fault("ENGINE_TOO_OLD", `Docker ${version} is not supported`, {
       remedy: "Use Docker 20.10 or later.",

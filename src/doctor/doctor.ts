@@ -2,7 +2,25 @@
  * Doctor: checks the host and the engine, then one or all running containers, whether or not dns11 is running. With a repair
  * it fixes what belongs to dns11 and runs all checks again.
  */
-import { type ContainerTarget, type CheckTools } from "./checks/container-target.ts";
+import { Socket } from "node:net";
+
+import { startText } from "../base/model/kind-start.ts";
+import { nodeFactOf } from "../container/kind/node-fact.ts";
+import { isNode } from "../container/kind/selection.ts";
+import { withContainerRoot } from "../container/namespace/container-root.ts";
+import { readEngineFile } from "../container/namespace/engine-host.ts";
+import { composePlaceOf } from "../container/facts/compose.ts";
+import type { KnownContainer } from "../control/causes/known-container.ts";
+import { proveNamespace } from "../container/namespace/proof.ts";
+import type { ExchangeResult } from "../container/rules/exchange.ts";
+import { closeQuietly } from "../kernel/libc.ts";
+import { codeOf, reasonOf } from "../base/lib/fault.ts";
+import { mapConcurrent } from "../base/lib/map-concurrent.ts";
+import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
+import { type Finding, finding } from "../base/model/finding.ts";
+import type { Server } from "../base/model/view.ts";
+import { dialIn } from "../container/namespace/dial.ts";
+import type { ContainerTarget, CheckTools } from "./checks/container-target.ts";
 import {
   checkCapturedContainer,
   checkContainer,
@@ -21,31 +39,21 @@ import {
 import { injectedFindings, misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { otherPolicyFindings, policyFindings, readPolicies } from "./checks/policy-check.ts";
+import { ContainerStates, chosenEnded, endedContainers } from "./checks/container-state.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
-import { isReached } from "./port-probe.ts";
 import { publishedFindings } from "./checks/etcd-publishing.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
-import { nodeFactOf } from "../container/kind/node-fact.ts";
-import { isNode } from "../container/kind/selection.ts";
-import { withContainerRoot } from "../container/namespace/container-root.ts";
-import { readEngineFile } from "../container/namespace/engine-host.ts";
-import { composePlaceOf } from "../container/facts/compose.ts";
-import { proveNamespace } from "../container/namespace/proof.ts";
-import type { ExchangeResult } from "../container/rules/exchange.ts";
-import { closeQuietly } from "../kernel/libc.ts";
-import { reasonOf } from "../base/lib/fault.ts";
-import { mapConcurrent } from "../base/lib/map-concurrent.ts";
-import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
-import { type Finding, finding } from "../base/model/finding.ts";
-import type { Server } from "../base/model/view.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
 import { type DoctorContext, type MachineOptions, checkMachine, noNameserverFindings } from "./machine-check.ts";
 import { problemsIn } from "./problems.ts";
 import { type Diagnosis, type Report, HOST } from "./report.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
+
+const LIMIT_MS = 3_000;
+const POLL_MS = 20;
 
 interface DiagnosisOptions extends MachineOptions {
   /** A container's name, Compose service or ID; undefined for all running containers. */
@@ -128,7 +136,12 @@ async function examineAll(
   try {
     const queryOnce = queryHostServersOnce();
     const inspected = await inspectContainers(context);
-    const chosen = chooseContainers(inspected, { container, project, isFixing });
+    const ended = await endedContainers(context.engine);
+    const { chosen, notRunning } = chooseAll(inspected, ended, { container, project, isFixing });
+    const states = new ContainerStates(
+      inspected.map(({ fact }) => fact),
+      ended,
+    );
     const only = container !== undefined && chosen.length === 1 ? chosen[0]?.fact.id : undefined;
     // They are read before any check queries something.
     const failures =
@@ -169,17 +182,42 @@ async function examineAll(
       const status = context.status?.containers.find(({ id }) => id === each.fact.id);
       const published = publishedFindings(status?.published);
       const own = [...published, ...policyFindings(policies, each.fact.id), ...failureFindings(failures, each.fact.id)];
-      const all = [...report.findings, ...own];
+      const all = [...states.findings(each.fact.id), ...report.findings, ...own];
       onFindings?.(report.subject, all);
       return { ...report, findings: all };
     });
+    const reports = notRunning.map(({ id, name }) => {
+      const report = { subject: name, findings: states.findings(id), ...NOTHING };
+      onFindings?.(name, report.findings);
+      return report;
+    });
     return {
-      diagnosis: diagnosisOf(machine(moreFindings), containers),
+      diagnosis: diagnosisOf(machine(moreFindings), [...containers, ...reports]),
       isRunning: context.status !== undefined,
       onlyId: only,
     };
   } finally {
     context.close();
+  }
+}
+
+/** The running ones, and those that do not run: where none is meant, the ones that should. */
+function chooseAll(
+  inspected: readonly InspectedContainer[],
+  ended: readonly KnownContainer[],
+  choice: Pick<DiagnosisOptions, "container" | "project"> & { readonly isFixing: boolean },
+): { readonly chosen: readonly InspectedContainer[]; readonly notRunning: readonly KnownContainer[] } {
+  const { container, project } = choice;
+  try {
+    const chosen = chooseContainers(inspected, choice);
+    return { chosen, notRunning: container === undefined ? chosenEnded(ended, undefined, project) : [] };
+  } catch (error) {
+    if (container === undefined || codeOf(error) !== "NO_SUCH_CONTAINER") throw error;
+    try {
+      return { chosen: [], notRunning: chosenEnded(ended, container, project) };
+    } catch {
+      throw error;
+    }
   }
 }
 
@@ -263,6 +301,7 @@ async function checkNamespace(
     fact: nodeFactOf(fact, networkOf, undefined),
     fd: target.fd,
     resolvConf,
+    start: startText(context.status),
     announce: target.announce,
   };
   return [...(await checkNode(node, tools)), ...checkNodeNamespace(target, tools)];
@@ -278,7 +317,7 @@ function announcing(container: string, { client, status }: DoctorContext): Annou
 async function upstreamFindings(
   servers: readonly Server[],
   container: Pick<ContainerTarget, "fd" | "fact"> | undefined,
-  { runner, host, status, listedServers: listed }: DoctorContext,
+  { runner, memory, host, status, listedServers: listed }: DoctorContext,
   queryOnce: QueryOnce,
 ): Promise<Finding[]> {
   const { fd = -1, fact } = container ?? {};
@@ -287,9 +326,8 @@ async function upstreamFindings(
     servers.map(async (server) => {
       const from = server.from === "host" ? host.network : fd;
       const key = `${server.from === "host" ? "host" : `${fd}${server.from}`} ${server.address} ${server.port}`;
-      const within = <T>(work: () => T): T => runner.within(from, work);
       try {
-        const legs = await queryOnce(key, async () => await queryServer(within, server));
+        const legs = await queryOnce(key, async () => await queryServer(runner.namespaceOf(from, memory), server));
         return upstreamFinding(server, legs, serverRemedy(server, places));
       } catch (error) {
         return finding("upstream", "unknown", `${server.address}: ${reasonOf(error)}`);
@@ -316,4 +354,34 @@ function queryHostServersOnce(): QueryOnce {
     results.set(key, answer);
     return await answer;
   };
+}
+
+/** Whether a TCP port of another machine can be reached from the engine's host. Nothing is sent. */
+async function isReached(
+  { runner, host }: Pick<DoctorContext, "runner" | "host">,
+  address: string,
+  port: number,
+): Promise<boolean> {
+  let socket: Socket;
+  try {
+    const fd = dialIn(runner, host.network, { from: "host", address, port }, "tcp", false);
+    socket = new Socket({ fd, readable: true, writable: true });
+  } catch {
+    return false;
+  }
+  socket.on("error", () => undefined);
+  try {
+    // The socket was connecting before Node had it, so there is no event: it is connected when it has a peer.
+    for (const endMs = performance.now() + LIMIT_MS; performance.now() < endMs; await pause()) {
+      if (socket.remoteAddress !== undefined) return true;
+      if (socket.destroyed) return false;
+    }
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function pause(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }

@@ -10,6 +10,7 @@ import type { ContainerTarget } from "./checks/container-target.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { composePlaceOf } from "../container/facts/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/facts/fact.ts";
+import { sharedWith } from "../container/facts/shared-network.ts";
 import { ImageConfigs } from "../container/watch/image-configs.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { ContainerFilesReader } from "../container/watch/container-files.ts";
@@ -42,7 +43,6 @@ export interface InspectedContainer
 }
 
 const DNS_PORT = 53;
-const SHARED = "container:";
 /** The namespace belongs to the host or another container, or has no network; it is not checked under this name. */
 const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
 /** A container is only on the default bridge, where Docker has no DNS for container names. */
@@ -89,7 +89,7 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
         (id) => networks.get(id),
         reported.get(fact.id),
         context,
-        byId.get(fact.networkMode.slice(SHARED.length)),
+        byId.get(sharedWith(fact.networkMode) ?? ""),
       ),
     );
   } finally {

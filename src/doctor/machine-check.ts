@@ -2,14 +2,16 @@
  * Machine check: what the host and its engine must provide before any container matters. It also opens the DoctorContext that
  * all other checks need.
  */
+import { startRemedy } from "../api/start-remedy.ts";
 import { counted } from "../base/lib/counted.ts";
 import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
-import { clusterFindings } from "./checks/cluster-check.ts";
+import { loadReports } from "../features/load.ts";
 import { etcdFindings } from "./checks/etcd-check.ts";
 import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
+import { forwardingFindings } from "./checks/forwarding-check.ts";
 import { hostListenerFindings } from "./checks/host-listener-check.ts";
 import { listenFindings } from "./checks/listen-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
@@ -28,6 +30,7 @@ import { outerUser } from "../kernel/user-namespace.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { type CheckCode, type Finding, finding } from "../base/model/finding.ts";
+import { locateControl } from "../api/locate.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { checkCapabilities, checkEngine } from "../container/preflight.ts";
 import { chooseRuleBackend } from "../container/attach/rule-backend-choice.ts";
@@ -58,7 +61,8 @@ export interface MachineOptions {
   readonly notEntered?: Fault;
 }
 
-const START = "Start it with: sudo dns11 run";
+/** More than a busy machine takes for what dockerd answers at once. */
+const ENGINE_SILENT_MS = 5_000;
 const START_OWN = "Start it with: dns11 run";
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
 const CLEAN_UP = "Run `dns11 doctor --fix` or `dns11 cleanup` to remove it.";
@@ -85,6 +89,8 @@ export async function checkMachine(
     return true;
   });
   const engine = await step("engine", () => new Engine(engineAddress(options.hostFlag, process.env).socketPath));
+  const silentMs = await engine?.silentMs(ENGINE_SILENT_MS);
+  if (silentMs !== undefined) return { findings: [...findings, ...(await hungFindings(options))], context: undefined };
   const info = engine && (await step("engine", async () => await engine.describe()));
   if (info !== undefined) findings.push(engineFinding(info));
   const instance = info && (await readInstanceStatus(options.stateDir, info));
@@ -108,12 +114,13 @@ export async function checkMachine(
     ...hostFileFindings(hostServers),
     ...kernelAnswersFindings(instance.status),
     ...etcdFindings(instance.status),
-    ...clusterFindings(instance.status),
+    ...(await featureFindings(instance.status)),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     ...hostListenerFindings(instance.status, daemonDns),
     ...listenFindings(instance.status),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),
+    ...(await forwardingFindings((work) => runner.within(host.network, work), memory)),
   );
   const close = (): void => {
     runner.close();
@@ -131,16 +138,37 @@ function hostResolvConfPath(status: Status | undefined): string | undefined {
   return typeof path === "string" ? path : undefined;
 }
 
+/** Of dockerd nothing can be learned, and of dns11 what it knows. */
+async function hungFindings({ stateDir, hostFlag }: MachineOptions): Promise<Finding[]> {
+  const { socketPath } = engineAddress(hostFlag, process.env);
+  const detail = `dockerd at ${socketPath} hangs: it accepts connections and has answered nothing for ${ENGINE_SILENT_MS / 1_000} s`;
+  const remedy =
+    "See its log: journalctl -u docker. If it does not recover: systemctl restart docker, which stops containers unless live-restore is set.";
+  const hung = finding("engine", "problem", detail, remedy);
+  try {
+    const client = new ControlClient(await locateControl(stateDir, hostFlag));
+    return [hung, runningFinding(await client.status())];
+  } catch (error) {
+    return [hung, faultFinding("dns11", error)];
+  }
+}
+
 /** The finding of a check that could not run. */
 function faultFinding(code: CheckCode, error: unknown): Finding {
   const remedy = error instanceof Fault ? error.remedy : undefined;
   return finding(code, codeOf(error) === "ENGINE_ROOTLESS" ? "problem" : "unknown", reasonOf(error), remedy);
 }
 
-function engineFinding(info: EngineInfo): Finding {
+/** For users of the engine without dns11: it asks servers itself. */
+const FAILS_OUTSIDE = /^29\.1\.0(?!\d)/;
+
+export function engineFinding(info: Pick<EngineInfo, "majorVersion" | "version" | "name">): Finding {
   try {
     checkEngine(info);
-    return finding("engine", "ok", `Docker ${info.version}, ${info.name}`);
+    const detail = `Docker ${info.version}, ${info.name}`;
+    if (!FAILS_OUTSIDE.test(info.version)) return finding("engine", "ok", detail);
+    const why = "whose own resolver answers SERVFAIL for every name outside";
+    return finding("engine", "warning", `${detail}, ${why}`, "Use Docker 29.1.1 or later.");
   } catch (error) {
     return { ...faultFinding("engine", error), state: "problem" };
   }
@@ -154,14 +182,12 @@ function rootlessFinding(): Finding {
 
 async function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Promise<Finding> {
   try {
-    const { backend, hasZones } = await chooseRuleBackend(runner, memory, "auto");
+    const { backend } = await chooseRuleBackend(runner, memory, "auto");
     if (backend === "nft-owner") return finding("kernel", "ok", "supports process-owned nftables tables");
-    const zones = hasZones ? "" : ", without connection tracking zones";
-    const detail = `supports only the rule backend ${backend}${zones}, whose rules stay when dns11 is killed${backend === "nft" ? " without a keeper" : ""}`;
     return finding(
       "kernel",
       "warning",
-      detail,
+      `supports only the rule backend ${backend}, whose rules stay when dns11 is killed without a keeper`,
       "Use Linux 5.12 or later with nf_tables, whose rules disappear with their process.",
     );
   } catch (error) {
@@ -200,18 +226,19 @@ async function readInstanceStatus(
     const status = await client.status();
     return { client, status, findings: [runningFinding(status)] };
   } catch (error) {
-    return { client, status: undefined, findings: noReplyFindings(error, folder, isRootless ? START_OWN : START) };
+    return {
+      client,
+      status: undefined,
+      findings: noReplyFindings(error, folder, isRootless ? START_OWN : startRemedy("sudo dns11 run")),
+    };
   }
 }
 
 function runningFinding({ version, pid, since, isReady, engine, containers, keeper }: Status): Finding {
   const detail = `${version}, process ${pid}, since ${since}, ${keeperText(keeper)}`;
-  if (engine?.isConnected === false) {
-    return finding(
-      "dns11",
-      "warning",
-      `${detail}; disconnected from the engine, so it answers with the last known container names`,
-    );
+  if (engine?.isConnected === false || engine?.silentMs !== undefined) {
+    const what = engine.isConnected ? "the engine does not answer it" : "disconnected from the engine";
+    return finding("dns11", "warning", `${detail}; ${what}, so it answers with the last known container names`);
   }
   if (isReady && keeper.state === "away") {
     const remedy =
@@ -273,4 +300,9 @@ function lockHolder(folder: string): "held" | "free" | "none" {
   } finally {
     closeSync(lock);
   }
+}
+
+async function featureFindings(status: Status | undefined): Promise<readonly Finding[]> {
+  if (status === undefined) return [];
+  return (await loadReports()).flatMap((each) => each.findings(status));
 }

@@ -31,7 +31,13 @@ const EXPLAINED_BY: Partial<Record<CheckCode, readonly CheckCode[]>> = {
   "failing-names": ["upstream"],
 };
 /** Names that fail for one of these causes fail because of the servers. */
-const UPSTREAM_CAUSES: ReadonlySet<string> = new Set(["upstreams-down", "upstream-error", "tcp-blocked"]);
+const UPSTREAM_CAUSES: ReadonlySet<string> = new Set([
+  "upstreams-down",
+  "upstream-error",
+  "upstream-refused",
+  "upstream-slow",
+  "tcp-blocked",
+]);
 const ORDER: readonly DoctorProblem["state"][] = ["problem", "warning", "unknown"];
 
 /** Problems first, then warnings, then what could not be checked. */

@@ -5,9 +5,7 @@
  */
 import type { SystemCall } from "../kernel/system-calls.ts";
 
-/**
- * The main process enters namespaces and starts programs (its keeper, iptables-legacy), and makes none of these calls.
- */
+/** The main process enters namespaces and starts its keeper, and makes none of these calls. */
 export const DENIED_TO_MAIN: readonly SystemCall[] = [
   "add_key",
   "bpf",

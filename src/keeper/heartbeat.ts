@@ -1,9 +1,9 @@
 /**
- * Heartbeat: whether the main process still sends heartbeats. Only time in which it could have sent one counts. Time in
- * which it waits for a processor does not count, nor time under a debugger, nor time in which the keeper itself or the
- * whole machine was suspended. Time in which it waits for the kernel counts little: until all processors have moved on (RCU),
- * for example. That is long on a busy machine, and killing it would not end the wait. For the locks of containers it does not
- * wait: its other threads do.
+ * Heartbeat: whether the process at the other end of a channel still answers: the keeper asks it of the main process, and that of the
+ * keeper. Only time in which it could have answered counts. Time in which it waits for a processor does not count, nor time under a
+ * debugger, nor time in which whoever checks, or the whole machine, was suspended. Time in which it waits for the kernel counts little:
+ * until all processors have moved on (RCU), for example. That is long on a busy machine, and killing it would not end the wait. For the
+ * locks of containers neither waits: its other threads do.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
 import type { ThreadState } from "../kernel/process.ts";
@@ -14,7 +14,7 @@ export class Heartbeat {
   #ranMs: number | undefined;
   #checkedMs: number;
 
-  /** `stateOf` returns the state of the main process's main thread. */
+  /** `stateOf` returns the state of its main thread. */
   constructor(nowMs: number, stateOf: () => ThreadState | undefined) {
     this.#checkedMs = nowMs;
     this.#stateOf = stateOf;

@@ -13,12 +13,15 @@ import { fileURLToPath } from "node:url";
 import { KEEPER_LIMITS } from "./limits.ts";
 import { Channel, channelPair, connectAt, listenAt, waitReadable } from "../kernel/channel.ts";
 import { POOL_VARIABLE, closeInPool } from "../kernel/in-pool.ts";
+import { closedFirst } from "../kernel/descriptors.ts";
 import { closeQuietly } from "../kernel/libc.ts";
+import { mainThreadState } from "../kernel/process.ts";
 import { procText } from "../kernel/proc-text.ts";
 import { backoffMs } from "../base/lib/backoff.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { Hold, ServedNamespace } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { ABSENT } from "./predecessor.ts";
 import { whyNotTaker } from "./taker.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
@@ -58,6 +61,10 @@ export class KeeperLink {
   #restarts = 0;
   #attempts = 0;
   #lastReceivedMs = 0;
+  /** Undefined where the keeper cannot be seen. */
+  #heartbeat: Heartbeat | undefined;
+  /** A new process has requested a takeover. */
+  #isWanted = false;
   #beatTimer: NodeJS.Timeout | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #flushTimer: NodeJS.Timeout | undefined;
@@ -187,10 +194,14 @@ export class KeeperLink {
   }
 
   #connect(channel: Channel, pid: number | null): void {
+    // Otherwise it would hear of our end only when everything else of ours is closed, while nobody reads the queries.
+    channel.move(closedFirst());
     this.#channel = channel;
     this.#pid = pid;
     this.#isResponding = false;
     this.#lastReceivedMs = performance.now();
+    const isSeen = pid !== null && (this.#child !== undefined || isKeeper(pid));
+    this.#heartbeat = isSeen ? new Heartbeat(this.#lastReceivedMs, () => mainThreadState(pid)) : undefined;
     this.#send({ is: "hello", version: PROTOCOL_VERSION });
     this.#gated.clear();
     for (const key of this.#held.keys()) this.#pending.add(key);
@@ -204,10 +215,18 @@ export class KeeperLink {
     if (this.#channel === undefined) return;
     this.#send({ is: "beat" });
     this.flush();
-    const mostMs = this.#isResponding ? KEEPER_LIMITS.unresponsiveMs : KEEPER_LIMITS.startMs;
-    if (performance.now() - this.#lastReceivedMs <= mostMs) return;
+    if (!this.#isSilent(performance.now())) return;
     this.#kill();
     this.#handleLoss(this.#child, "it did not respond and was killed");
+  }
+
+  /** Time counts as it does for us. While it passes everything on, it may have to wait for the new process. */
+  #isSilent(nowMs: number): boolean {
+    const isTooLong = this.#heartbeat?.check(nowMs);
+    const passedMs = nowMs - this.#lastReceivedMs;
+    if (!this.#isResponding) return passedMs > KEEPER_LIMITS.startMs;
+    if (isTooLong === undefined || this.#isWanted) return passedMs > KEEPER_LIMITS.unresponsiveMs;
+    return isTooLong;
   }
 
   /** Otherwise it would take our connection's end for our own when it goes on, and remove the rules that we serve with. */
@@ -225,6 +244,7 @@ export class KeeperLink {
       const message = decodeFromKeeper(packet);
       for (const fd of packet.descriptors) closeQuietly(fd);
       this.#lastReceivedMs = performance.now();
+      this.#heartbeat?.beat(this.#lastReceivedMs);
       if (message !== undefined) this.#handle(message);
     }
   }
@@ -245,11 +265,13 @@ export class KeeperLink {
         return;
       case "wanted": {
         const reason = whyNotTaker(message.successor);
+        this.#isWanted = reason === undefined;
         if (reason === undefined) return this.#parts.onHandoverRequested();
         this.#send({ is: "refuse", reason });
         return;
       }
       case "back":
+        this.#isWanted = false;
         // It is of no use any more, and would count as the answer to the next request.
         if (this.#pendingStep === "yield") this.#pendingStep = undefined;
         return this.#parts.onHandoverCancelled();
@@ -331,6 +353,8 @@ export class KeeperLink {
     this.#pid = null;
     this.#pending.clear();
     this.#pendingStep = undefined;
+    this.#heartbeat = undefined;
+    this.#isWanted = false;
     clearInterval(this.#beatTimer);
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#startTimer);

@@ -8,8 +8,9 @@ export const KEEPER_LIMITS = {
   /** How long changes are collected before they are sent: many at once cost one switch between the two processes. */
   batchMs: 10,
   /**
-   * How long the main process may be silent, counting only time in which it could run; then the keeper kills it. An
-   * event loop blocked for this long answers no query. The longest known block, a flood of netlink dumps, takes 0.1 s.
+   * How long the main process and the keeper may be silent, counting only time in which they could run; then the other one kills
+   * it. An event loop blocked for this long answers no query; the longest known block, a flood of netlink dumps, takes 0.1 s. While
+   * the keeper is silent, nobody would hand the containers of a killed main process back.
    */
   silentMs: 750,
   /** The part of the time in which the main process waits for the kernel that counts as silence. */
@@ -18,8 +19,8 @@ export const KEEPER_LIMITS = {
   killMs: 2_000,
   killPollMs: 5,
   /**
-   * How long a keeper may leave a heartbeat unanswered before it is killed and replaced; the first one for longer, because
-   * starting a process takes seconds on a busy machine.
+   * The same for a keeper that passes everything on to a new process, for which it may wait, and for one that cannot be seen, so
+   * that all time counts; and for one that starts, which takes seconds on a busy machine.
    */
   unresponsiveMs: 3_000,
   startMs: 30_000,

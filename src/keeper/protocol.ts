@@ -141,6 +141,7 @@ function parsed({ bytes }: WireMessage): Readonly<Record<string, unknown>> | und
 function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamespace | undefined {
   if (!isRecord(value)) return undefined;
   const { zone, isOwned, isLocked, hasGate } = value;
+  const mark = isMark(value["mark"]) ? value["mark"] : undefined;
   const alone = WHEN_ALONE.find((each) => each === value["alone"]);
   const id = text(value["id"]);
   const tables = listOf(value["tables"], tableIn);
@@ -159,7 +160,8 @@ function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamesp
     tcp: others[index * 2 + 1] as number,
     listening,
   }));
-  return { id, netlink, tables, zone, spared, pairs, programs, gate, isOwned, isLocked, alone };
+  const known = { id, netlink, tables, zone, spared, pairs, programs, gate, isOwned, isLocked, alone };
+  return mark === undefined ? known : { ...known, mark };
 }
 
 function tableIn(value: unknown): HeldTable | undefined {
@@ -186,6 +188,10 @@ function listOf<T>(value: unknown, read: (each: unknown) => T | undefined): read
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isMark(value: unknown): value is number {
+  return isCount(value) && value > 0 && value <= 0xffff_ffff;
 }
 
 function isPort(value: unknown): value is number {

@@ -3,8 +3,6 @@
  * SCM_RIGHTS). Every call is synchronous and non-blocking; `waitReadable` waits. A message that does not fit with all
  * of its descriptors is rejected, and the descriptors that arrived are closed.
  */
-import { chmodSync } from "node:fs";
-
 import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
 import {
@@ -12,16 +10,17 @@ import {
   SystemFault,
   addressOf,
   bind,
-  bindTo,
   closeQuietly,
   connectTo,
   lastErrno,
   listenOn,
+  moveDescriptor,
   must,
   optionBytes,
   socket,
 } from "./libc.ts";
 import { unixAddress } from "./unix-address.ts";
+import { bindUnix } from "./unix-listener.ts";
 
 const c = {
   socketpair: bind<(domain: number, type: number, protocol: number, pair: Uint8Array) => number>(
@@ -142,6 +141,11 @@ export class Channel {
     return { bytes: Buffer.from(memory.data.subarray(0, length)), descriptors };
   }
 
+  /** Gives it the lowest free descriptor from `least` on, if there is one. */
+  move(least: number): void {
+    this.#fd = moveDescriptor(this.#fd, least);
+  }
+
   close(): void {
     const fd = this.#fd;
     this.#fd = -1;
@@ -158,11 +162,8 @@ export function channelPair(): readonly [number, number] {
 
 /** A listening socket at an unused path, which only its owner may connect to. */
 export function listenAt(path: string): number {
-  const fd = socket(AF_UNIX, SOCK_SEQPACKET);
+  const fd = bindUnix(path, SOCK_SEQPACKET);
   try {
-    bindTo(fd, unixAddress(path), path);
-    // This comes before listen, so that no other user can connect.
-    chmodSync(path, 0o600);
     listenOn(fd, BACKLOG);
     return fd;
   } catch (error) {

@@ -22,6 +22,14 @@ export function preallocateDescriptors(): void {
   growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsPreallocated));
 }
 
+/**
+ * A number above those of containers. The kernel closes a dead process's descriptors from the highest number down, and some of a
+ * container's take a grace period each. It is not so high that attaching would take it for the last that there is room for.
+ */
+export function closedFirst(): number {
+  return Math.max(0, Math.min(descriptorsMax(), LIMITS.descriptorsPreallocated) - LIMITS.descriptorsReserved * 2);
+}
+
 /** Excludes the descriptors that queries to upstreams may take. */
 export function roomForContainers(descriptors: number): number {
   const shares = LIMITS.upstreamDescriptorShare + LIMITS.connectionDescriptorShare;

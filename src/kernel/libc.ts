@@ -422,6 +422,17 @@ export function growDescriptorTable(size: number): void {
   if (highest >= 0) closeSync(highest);
 }
 
+/**
+ * Gives a file the lowest free descriptor from `least` on in place of its own, which is closed, and returns it; where there is none, its
+ * own.
+ */
+export function moveDescriptor(fd: number, least: number): number {
+  const moved = c.fcntl(fd, F_DUPFD_CLOEXEC, least);
+  if (moved < 0) return fd;
+  closeSync(fd);
+  return moved;
+}
+
 /** Another descriptor for the same file, which no child inherits. */
 export function duplicate(fd: number): number {
   return must(c.fcntl(fd, F_DUPFD_CLOEXEC, 0), "fcntl", "F_DUPFD_CLOEXEC");

@@ -112,9 +112,26 @@ export const IP_CT_DIR_REPLY = 1;
 export const CT_STATE_INVALID = 1 << 0;
 export const CT_STATE_ESTABLISHED = 1 << 1;
 export const CT_STATE_RELATED = 1 << 2;
+export const CT_STATE_NEW = 1 << 3;
 export const NFT_CT_ZONE = 17;
 /** linux/netfilter/nf_conntrack_common.h: the destination was changed. */
 export const IPS_DST_NAT = 1 << 5;
+
+export const NFTA_FIB_DREG = 1;
+export const NFTA_FIB_RESULT = 2;
+export const NFTA_FIB_FLAGS = 3;
+export const NFT_FIB_RESULT_ADDRTYPE = 3;
+export const NFTA_FIB_F_DADDR = 1 << 1;
+
+export const NFTA_EXTHDR_DREG = 1;
+export const NFTA_EXTHDR_TYPE = 2;
+export const NFTA_EXTHDR_OFFSET = 3;
+export const NFTA_EXTHDR_LEN = 4;
+export const NFTA_EXTHDR_FLAGS = 5;
+export const NFTA_EXTHDR_OP = 6;
+export const NFT_EXTHDR_F_PRESENT = 1 << 0;
+export const NFT_EXTHDR_OP_IPV6 = 0;
+export const NFT_EXTHDR_OP_IPV4 = 2;
 
 /** Targets of iptables, as nf_tables carries them. */
 export const NFTA_TARGET_NAME = 1;

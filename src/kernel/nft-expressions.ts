@@ -48,6 +48,27 @@ export function loadTracked(w: NetlinkWriter, key: number, direction?: number, r
   });
 }
 
+/** Loads what kind of address a packet is for, as the kernel's routes say: one of the RTN_ constants. */
+export function loadDestinationType(w: NetlinkWriter): void {
+  expression(w, "fib", () => {
+    w.u32(nft.NFTA_FIB_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_FIB_RESULT, nft.NFT_FIB_RESULT_ADDRTYPE);
+    w.u32(nft.NFTA_FIB_FLAGS, nft.NFTA_FIB_F_DADDR);
+  });
+}
+
+/** Loads whether a packet has the IPv4 option, or the IPv6 extension header, of this number: one byte. */
+export function loadHasHeader(w: NetlinkWriter, version: 4 | 6, type: number): void {
+  expression(w, "exthdr", () => {
+    w.u32(nft.NFTA_EXTHDR_DREG, nft.NFT_REG_1);
+    w.attribute(nft.NFTA_EXTHDR_TYPE, Buffer.of(type));
+    w.u32(nft.NFTA_EXTHDR_OFFSET, 0);
+    w.u32(nft.NFTA_EXTHDR_LEN, 1);
+    w.u32(nft.NFTA_EXTHDR_FLAGS, nft.NFT_EXTHDR_F_PRESENT);
+    w.u32(nft.NFTA_EXTHDR_OP, version === 4 ? nft.NFT_EXTHDR_OP_IPV4 : nft.NFT_EXTHDR_OP_IPV6);
+  });
+}
+
 /** Changes what connection tracking knows: of labels, it adds those that are loaded. */
 export function setTracked(w: NetlinkWriter, key: number): void {
   expression(w, "ct", () => {

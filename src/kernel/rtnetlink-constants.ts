@@ -22,6 +22,8 @@ export const CALLS = {
 
 /** RTNLGRP_LINK, as a bit of a bind address. */
 export const LINK_GROUP = 1;
+/** RTNLGRP_IPV4_IFADDR, _IPV4_ROUTE, _IPV6_IFADDR and _IPV6_ROUTE, as bits of a bind address. */
+export const ADDRESS_GROUPS = 0x10 | 0x40 | 0x100 | 0x400;
 
 export const LINK_HEADER_BYTES = 16;
 export const LINK_INDEX_OFFSET = 4;
@@ -77,6 +79,8 @@ export const RT_SCOPE_LINK = 253;
 export const RT_SCOPE_HOST = 254;
 export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
+/** Local, broadcast, anycast: what is sent there, this machine receives. */
+export const ARRIVING_ROUTES: ReadonlySet<number> = new Set([RTN_LOCAL, 3, 4]);
 /** Blackhole, unreachable, prohibit, throw. */
 export const REFUSING_ROUTES: ReadonlySet<number> = new Set([6, 7, 8, 9]);
 export const RTA_DST = 1;

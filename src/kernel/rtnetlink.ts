@@ -152,6 +152,11 @@ export class RouteSocket {
     return this.#routeTypeTo(address) === rt.RTN_LOCAL;
   }
 
+  /** The same, also of addresses that it has together with others: of a network's broadcast, for example. */
+  arrivesHere(address: string): boolean {
+    return rt.ARRIVING_ROUTES.has(this.#routeTypeTo(address) ?? 0);
+  }
+
   /** Adds an address; throws EEXIST if it already exists. */
   addAddress(added: {
     readonly index: number;

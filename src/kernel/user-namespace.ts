@@ -17,6 +17,13 @@ export function sharesNetwork(pid: number): boolean {
   return own !== undefined && own === its;
 }
 
+/** The folder in which the rootlesskit above a process keeps its state, as the process sees it; undefined without one. */
+export function rootlesskitFolder(pid: number): string | undefined {
+  return orUndefined(
+    () => /(?:^|\0)ROOTLESSKIT_STATE_DIR=(\/[^\0]+)/.exec(procText(`/proc/${pid}/environ`) ?? "")?.[1],
+  );
+}
+
 /** The user of a process, as a number of our user namespace; undefined if it has exited. */
 export function userOf(pid: number): number | undefined {
   return orUndefined(() => statSync(`/proc/${pid}`).uid);

@@ -6,8 +6,7 @@
 import { createHash } from "node:crypto";
 
 import { LOCAL_SOURCES } from "../base/model/local-source.ts";
-import { type Histogram, type Distribution } from "../base/lib/histogram.ts";
-import type { Family, Sample } from "./exposition.ts";
+import type { Histogram, Distribution } from "../base/lib/histogram.ts";
 import {
   FAMILIES,
   type Meter,
@@ -19,14 +18,22 @@ import {
   durationSeries,
   upstreamSeries,
 } from "../query/record/meter.ts";
-import { type Labels, counter, gauge, sample } from "./family.ts";
-import { type ListenerReadings, listenerFamilies } from "./listener-metrics.ts";
-import { processFamilies } from "./process-metrics.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
-import type { ClusterReport } from "../api/cluster.ts";
 import type { EtcdReport } from "../api/etcd.ts";
 import type { ContainerStatus } from "../api/status.ts";
+import type { ListenReports } from "../base/model/listen-report.ts";
+import { listenId } from "../base/model/listen-policy.ts";
+import type { ListenerReport } from "../base/model/listener-report.ts";
+import type { Family, Sample } from "./exposition.ts";
+import { type Labels, counter, gauge, sample } from "./family.ts";
+import { processFamilies } from "./process-metrics.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
+
+interface ListenerReadings {
+  /** null where it is off. */
+  readonly listener: ListenerReport | null;
+  readonly listen: ListenReports | null;
+}
 
 /** Current values of the cache and the upstream servers. */
 export interface QueryReadings {
@@ -51,15 +58,6 @@ interface LeaseReadings {
   }[];
 }
 
-/** Where containers connected to, as far as it has been read. */
-interface EgressReadings {
-  readonly asked: number;
-  readonly unasked: number;
-  /** Containers that are recorded, and those of them of which connections are missing. */
-  readonly recorded: number;
-  readonly incomplete: number;
-}
-
 /** The sources of all metrics; undefined ones do not exist yet. */
 export interface MetricsSource {
   readonly version: string;
@@ -78,10 +76,8 @@ export interface MetricsSource {
     readonly listeners: ListenerReadings;
     /** null where it is not used. */
     readonly etcd: EtcdReport | null;
-    readonly cluster: ClusterReport | null;
     readonly leases: LeaseReadings;
-    /** undefined while it is off. */
-    readonly egress: EgressReadings | undefined;
+    readonly features: readonly Family[];
   };
 }
 
@@ -98,9 +94,8 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...listenerFamilies(serving.listeners),
           ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
-          ...(serving.cluster === null ? [] : clusterFamilies(serving.cluster)),
           ...leaseFamilies(serving.leases),
-          ...(serving.egress === undefined ? [] : egressFamilies(serving.egress)),
+          ...serving.features,
         ]),
     ...processFamilies(source.descriptorsMax),
   ];
@@ -137,39 +132,6 @@ function leaseFamilies({ open, rules, verdicts, policies }: LeaseReadings): Fami
         ...policies.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode })),
       ],
     ),
-  ];
-}
-
-function egressFamilies({ asked, unasked, recorded, incomplete }: EgressReadings): Family[] {
-  return [
-    counter(
-      "dns11_egress_connections_total",
-      "Connections of containers: to addresses that they were answered with, and to others. Read every 30 s.",
-      [sample(asked, { name: "asked" }), sample(unasked, { name: "none" })],
-    ),
-    gauge("dns11_egress_containers", "Containers whose connections are recorded.", [
-      sample(recorded - incomplete, { state: "complete" }),
-      sample(incomplete, { state: "incomplete" }),
-    ]),
-  ];
-}
-
-function clusterFamilies(report: ClusterReport): Family[] {
-  const { state, staleSeconds, services, endpoints, refused, skipped } = report;
-  return [
-    gauge(
-      "dns11_kubernetes_up",
-      "1 while the names are those of the cluster, 0 while they are the last known or none.",
-      [sample(state === "current" ? 1 : 0)],
-    ),
-    gauge("dns11_kubernetes_stale_seconds", "How long the API has not confirmed the names; 0 while it does.", [
-      sample(staleSeconds ?? 0),
-    ]),
-    gauge("dns11_kubernetes_services", "Services of the cluster.", [sample(services)]),
-    gauge("dns11_kubernetes_endpoints", "Endpoints of the cluster.", [sample(endpoints)]),
-    gauge("dns11_kubernetes_skipped_objects", "Objects that are left out: invalid, or too many.", [
-      sample(skipped + refused),
-    ]),
   ];
 }
 
@@ -444,4 +406,46 @@ function distribution(name: string, labels: Labels, { bounds, atMost, sum }: Dis
 
 function bucket(name: string, labels: Labels, le: string, value: number): Sample {
   return { metricName: `${name}_bucket`, labels: { ...labels, le }, value };
+}
+
+/**
+ * What arrives at addresses of the host, and what got no reply there: the listener for containers, and each entry of
+ * `listen`.
+ *
+ * None where nothing listens.
+ */
+export function listenerFamilies({ listener, listen }: ListenerReadings): Family[] {
+  if (listener === null && listen === null) return [];
+  const entries = listen?.entries ?? [];
+  const places = [
+    ...(listener === null ? [] : [{ ...listener, name: "listener", isServing: listener.state === "serving" }]),
+    ...entries.map((each) => {
+      const isServing = each.addresses.every(({ state }) => state === "serving");
+      return { ...each, name: listenId(each.name), isServing };
+    }),
+  ];
+  const queries = places.map((each) => sample(each.queries, { listener: each.name }));
+  const lost = places.map((each) => sample(each.lost, { listener: each.name }));
+  const serving = places.map((each) => sample(Number(each.isServing), { listener: each.name }));
+  return [
+    counter("dns11_listener_queries_total", "UDP queries and TCP connections at addresses of the host.", queries),
+    counter(
+      "dns11_listener_refused_total",
+      "Packets and TCP connections at addresses of the host that got no reply, by reason.",
+      [
+        ...places.flatMap(({ refused, name }) => byReason(refused, name)),
+        ...(listen === null ? [] : byReason(listen.dropped, "listen")),
+      ],
+    ),
+    counter(
+      "dns11_listener_lost_total",
+      "UDP queries at addresses of the host that were lost because dns11 did not read them in time.",
+      lost,
+    ),
+    gauge("dns11_listener_serving", "Whether dns11 answers at all of its addresses of the host.", serving),
+  ];
+}
+
+function byReason(counts: Readonly<Record<string, number>>, listener: string): Sample[] {
+  return Object.entries(counts).map(([reason, count]) => sample(count, { listener, reason }));
 }

@@ -14,7 +14,7 @@
  * 8. the route of the name; a route marked local answers NXDOMAIN
  * 9. without a domain-specific route: names without a dot if ndots is set, then special names
  * 10. policies of the container, which allow what may leave the machine
- * 11. the cache
+ * 11. the cache; then for containers with a policy what they were answered lately, and how many questions they may still ask
  * 12. upstream servers
  */
 import { randomBytes } from "node:crypto";
@@ -32,7 +32,7 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
 import { ASKED, DECLARED, DENIED, MISS, type NameRecords, type ReverseName } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
-import { probeName } from "../base/model/probe-message.ts";
+import { PROBE_NAME_BYTES, probeName, sentProbes } from "../base/model/probe-message.ts";
 import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
@@ -169,6 +169,8 @@ export class Answerer {
     this.#limit = sizeLimit(question.limitUdpSize(client.udpBytesMax), isStream);
     this.#ruled.delayMs = undefined;
     const isOwnProbe = this.#isOwnProbe(client, block);
+    if (question.nameEnd - question.offset === HEADER_BYTES + PROBE_NAME_BYTES && sentProbes.has(this.#nameIn(block)))
+      outcome.isOwn = true;
     const { policy } = client;
     const isPoliced = policy !== undefined && !isOwnProbe;
     if (isPoliced) {
@@ -335,7 +337,8 @@ export class Answerer {
     const refused = this.#policed.forward(block);
     if (refused !== UNDECIDED) return refused;
     this.#route = route;
-    return this.#answerFromCache(client, block, route);
+    const result = this.#answerFromCache(client, block, route);
+    return result === DEFERRED ? this.#policed.leave(block) : result;
   }
 
   /** Answers from the cache, if it has a usable entry. */
@@ -441,8 +444,12 @@ export class Answerer {
   }
 
   #isOwnProbe({ probeNonce }: Client, block: Buffer): boolean {
-    const { type, offset, nameEnd } = this.#question;
-    const isText = type === TYPE.TXT && probeNonce !== undefined;
-    return isText && presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(probeNonce);
+    const isText = this.#question.type === TYPE.TXT && probeNonce !== undefined;
+    return isText && this.#nameIn(block) === probeName(probeNonce);
+  }
+
+  #nameIn(block: Buffer): string {
+    const { offset, nameEnd } = this.#question;
+    return presentation(block, offset + HEADER_BYTES, nameEnd);
   }
 }

@@ -5,7 +5,6 @@
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
-import type { Egress } from "../container/egress/egress.ts";
 import type { SharedNames } from "../container/names/shared-names.ts";
 import type { Publication } from "../container/publish/publication.ts";
 import type { Journal } from "../container/kind/journal.ts";
@@ -15,6 +14,7 @@ import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { ListenReports } from "../base/model/listen-report.ts";
 import type { ListenerReport } from "../base/model/listener-report.ts";
+import type { Running } from "../features/contract.ts";
 import type { Gate } from "../base/lib/gate.ts";
 import type { HeldNamespace, Keep, Refusing } from "../base/model/held-namespace.ts";
 import type { Log } from "../base/log/log.ts";
@@ -26,10 +26,10 @@ import type { QuerySide } from "./query-side.ts";
 export interface ContainerSide extends Pick<ControlPorts, "containers" | "repairs" | "inside"> {
   /** null inside a KIND node. */
   readonly engine: Status["engine"];
+  /** How long the engine has been silent; undefined if it answers. */
+  readonly engineSilentMs: () => Promise<number | undefined>;
   /** Its containers as other machines are to know them; undefined inside a KIND node. */
   readonly publication: Publication | undefined;
-  /** Where its containers connect to; undefined inside a KIND node. */
-  readonly egress: Egress | undefined;
   /** null where it is off. */
   readonly listenerReport: ListenerReport | null;
   /** The addresses of the host at which others than containers may ask; null where there are none. */
@@ -46,6 +46,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void>;
   /** Resolves when every container has the names and servers that follow from the settings in force. */
   refreshed(): Promise<void>;
+  /** Somebody chooses containers by this label: resolves when it is known of all. */
+  learnLabel(key: string): Promise<void>;
   /** Sets the names that the operator declares. */
   declare(names: readonly DeclaredName[]): void;
   /** Decides again about every container. */
@@ -69,6 +71,8 @@ export interface ContainerSideParts {
   readonly limitedLog: RateLimitedLog;
   readonly platform: Platform;
   readonly querySide: QuerySide;
+  /** None in a preview. */
+  readonly features?: readonly Running[];
   /** The names of etcd, and the containers of other machines. */
   readonly shared?: SharedNames | undefined;
   /** What other machines know of a container. */

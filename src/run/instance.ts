@@ -30,6 +30,10 @@ const SOCKET_PATH_BYTES_MAX = 107;
 const O_RDWR_CREAT = 0o102;
 const LOCK_MODE = 0o600;
 const RETRY_MS = 50;
+/** Errors of a file system without room, or for whoever may not take more of it. */
+const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
+const SPACE =
+  "It is full: free space and inodes there (df, df -i), or choose another one with --state-dir. Docker's own resolver answers meanwhile.";
 /** The state of a main thread that has ended while another thread of the process has not. */
 const ENDED = "Z";
 
@@ -53,8 +57,12 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
     closeSync(lock);
     throw heldBy(readHolder(folder));
   }
-  ftruncateSync(lock);
-  writeSync(lock, JSON.stringify({ pid: process.pid, since: new Date().toISOString() }), 0);
+  try {
+    writeHolder(lock);
+  } catch (error) {
+    closeSync(lock);
+    throw stateFault(folder, error);
+  }
   return {
     folder,
     controlPath: control,
@@ -101,6 +109,12 @@ interface Holder {
   readonly since: string;
 }
 
+/** Over what is there: a process that takes the lock again needs no space for that, where the disk has become full. */
+function writeHolder(lock: number): void {
+  const length = writeSync(lock, JSON.stringify({ pid: process.pid, since: new Date().toISOString() }), 0);
+  ftruncateSync(lock, length);
+}
+
 /** Undefined while it has not written who it is. */
 function readHolder(folder: string): Holder | undefined {
   try {
@@ -130,15 +144,18 @@ function heldBy(holder: Holder | undefined): Fault {
   });
 }
 
-function stateFault(folder: string, cause: unknown): Fault {
+/** No file can be made or written there. */
+export function stateFault(folder: string, cause: unknown): Fault {
   // dns11 drops the capability that lets root write to folders of other users.
   const isRootless = outerUser() !== undefined;
   const owner = isRootless
     ? "Set XDG_RUNTIME_DIR to your runtime directory, or choose a folder of yours with --state-dir."
     : "Choose a folder owned by root with --state-dir.";
+  const code = codeOf(cause) ?? "";
+  const known = FULL.has(code) ? SPACE : owner;
   return new Fault("STATE_DIR", `The state directory "${folder}" cannot be used`, {
     cause,
-    remedy: codeOf(cause) === "EACCES" ? owner : "Choose another one with --state-dir.",
+    remedy: FULL.has(code) || code === "EACCES" ? known : "Choose another one with --state-dir.",
     isFinal: true,
   });
 }

@@ -5,12 +5,13 @@ import { LIMITS } from "../base/limits.ts";
 import { endStartOfCompiler } from "./compiler.ts";
 import { trimMallocLater } from "./heap.ts";
 
-export function onceStarted(isStarted: () => boolean): void {
+export function onceStarted(isStarted: () => boolean, onStarted: () => void): void {
   const timer = setInterval(() => {
     if (!isStarted()) return;
     clearInterval(timer);
     endStartOfCompiler();
     trimMallocLater();
+    onStarted();
   }, LIMITS.startCheckMs);
   timer.unref();
 }

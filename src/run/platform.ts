@@ -56,7 +56,7 @@ export function previewPlatform(): Platform {
   return {
     runner: new NamespaceRunner(),
     memory: new NetlinkMemory(),
-    ruleBackend: { backend: "nft-owner", hasZones: true },
+    ruleBackend: { backend: "nft-owner" },
     report: { ruleBackend: "nft-owner" },
     kernelAnswers: undefined,
     noKernelAnswers: undefined,

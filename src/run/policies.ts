@@ -61,6 +61,10 @@ class FactSubject implements PolicySubject {
     return this.#fact.name;
   }
 
+  get isUndescribed(): boolean {
+    return this.#fact.isUndescribed === true;
+  }
+
   get networks(): readonly string[] {
     const { endpoints, onDefaultBridge } = this.#fact;
     const names = endpoints.map(({ networkName }) => networkName);

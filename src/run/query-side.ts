@@ -31,7 +31,6 @@ import type { Client, Dial } from "../query/client/client.ts";
 import { Clients } from "../query/client/clients.ts";
 import type { SlotLimit } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-tables.ts";
-import { AnsweredTables } from "../query/history/answered-tables.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
 import { AnswerGate } from "../query/gate/answer-gate.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
@@ -49,6 +48,7 @@ import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { RuleBook } from "../query/verdict/rule-book.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
+import { SpareDescriptors } from "../kernel/spare-descriptors.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { LookupLog } from "./lookup-log.ts";
 import { openPolicyBook } from "./policies.ts";
@@ -68,8 +68,6 @@ export interface QuerySide {
   readonly histories: QueryHistories;
   /** Failing names of each container. */
   readonly failures: FailureTables;
-  /** The names that containers were answered addresses with. */
-  readonly answered: AnsweredTables;
   readonly lookupLog: LookupLog;
   /** The rules of leases. */
   readonly rules: RuleBook;
@@ -82,7 +80,10 @@ export interface QuerySide {
 }
 
 /** What a change of settings replaces. */
-interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "queryBytesMax" | "pipelinedMax"> {
+interface Answering extends Pick<
+  UdpParts & TcpParts,
+  "answerer" | "forward" | "queryBytesMax" | "pipelinedMax" | "queriesMax"
+> {
   readonly pipeline: QueryPipeline;
 }
 
@@ -108,10 +109,8 @@ export function composeQuerySide(
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
-  const answered = new AnsweredTables();
-  answered.configure(settings.egress, settings.queries.names);
   const shares = sharePools(descriptorsMax());
-  const clients = new Clients({ slots, histories, failures, answered, shares });
+  const clients = new Clients({ slots, histories, failures, shares });
   const rules = new RuleBook();
   const onForgotten = (): void => clients.forgetRepeated();
   const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate };
@@ -150,7 +149,6 @@ export function composeQuerySide(
     clients,
     histories,
     failures,
-    answered,
     rules,
     policies,
     gate,
@@ -172,7 +170,6 @@ export function composeQuerySide(
       current = next;
       histories.setNames(next.queries.names);
       failures.setNames(next.queries.names);
-      answered.configure(next.egress, next.queries.names);
     },
   };
 }
@@ -199,6 +196,7 @@ function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answeri
     forward: pipeline.forward,
     queryBytesMax: behaviour.readsLongQueries ? LIMITS.udpQueryBytes : LIMITS.udpQueryBytesStrict,
     pipelinedMax: behaviour.pipelines ? LIMITS.tcpPipelined : 1,
+    queriesMax: behaviour.pipelines ? Number.POSITIVE_INFINITY : LIMITS.tcpQueriesStrict,
   };
 }
 
@@ -250,7 +248,7 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
     forward: delayer.forward,
     behaviour,
     rules: answerer.rules,
-    forget: () => undefined,
+    forget: () => gate.forget(),
     readings: () => NO_READINGS,
     upstreamState: undefined,
   };
@@ -275,6 +273,7 @@ function adaptive(
       socketsMax,
       pools: new Set(),
       sockets: { open: 0 },
+      spare: new SpareDescriptors(LIMITS.upstreamDescriptorsKept),
     },
     (server, ...change) => {
       logHealth(limitedLog, server, ...change);

@@ -39,6 +39,16 @@ export class Reloads {
     return this.#settings;
   }
 
+  /** What has been read since the start, and takes effect with the next one only. */
+  get afterRestart(): readonly string[] {
+    return this.#afterRestartIn(this.#settings);
+  }
+
+  #afterRestartIn({ origins }: RunSettings): readonly string[] {
+    const changed = changedKeys(this.#parts.settings.origins, origins);
+    return changed.filter((setting) => isForStart(setting.slice(0, setting.indexOf(":"))));
+  }
+
   /** How many reloads succeeded; `failed` counts the others. */
   get done(): number {
     return this.#done;
@@ -78,15 +88,13 @@ export class Reloads {
       throw new Fault("NOT_RELOADED", `Reload failed, the previous settings stay in force:\n${reasonOf(error)}`);
     }
     const changed = changedKeys(before.origins, next.origins);
-    for (const setting of changed) {
-      if (isForStart(setting.slice(0, setting.indexOf(":"))))
-        log.warn({ setting }, "a changed setting takes effect after a restart");
-    }
+    const afterRestart = this.#afterRestartIn(next);
+    for (const setting of afterRestart) log.warn({ setting }, "a changed setting takes effect after a restart");
     this.#settings = next;
     this.#done++;
     log.info({ config, changed }, "settings reloaded");
     log.level = next.logLevel;
-    return { config, changed };
+    return { config, changed, afterRestart };
   }
 }
 

@@ -13,11 +13,10 @@ import { POOL_THREADS, POOL_VARIABLE } from "../kernel/in-pool.ts";
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
- * Beside those that checkCapabilities requires: for giving the control socket to the group docker, for reading settings
- * and resolv.conf files in folders of other users, and for iptables-legacy rules, ours or those that a killed instance
- * left.
+ * Beside those that checkCapabilities requires: for giving the control socket to the group docker, and for reading settings
+ * and resolv.conf files in folders of other users.
  */
-const OPTIONAL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_NET_RAW"];
+const OPTIONAL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH"];
 
 /** Returns the capabilities in excess that it cannot drop. */
 export function restartIfNeeded({ metrics }: RunSettings): readonly string[] {

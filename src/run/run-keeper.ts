@@ -47,13 +47,12 @@ export class RunKeeper {
 
   constructor(
     { keeper }: RunSettings,
-    platform: KeeperPlatform & Pick<Platform, "ruleBackend">,
+    platform: KeeperPlatform,
     folder: string,
     events: Omit<KeeperLinkParts, "socketPath">,
   ) {
     this.#platform = platform;
-    // iptables-legacy has no socket that can remove rules: that takes programs inside the namespace.
-    if (keeper === "off" || platform.ruleBackend.backend === "iptables-legacy") return;
+    if (keeper === "off") return;
     this.#link = new KeeperLink({ socketPath: join(folder, KEEPER_SOCKET), ...events });
   }
 

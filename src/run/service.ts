@@ -3,6 +3,8 @@
  * then the containers. Shutdown runs in reverse, and Docker's own resolver answers after each of its steps. Only here
  * do the query side and the container side meet.
  */
+import { dirname } from "node:path";
+
 import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
@@ -10,9 +12,11 @@ import { containerStates, containerStatuses } from "../control/reports/container
 import { MetricsListener } from "../control/server/metrics-listener.ts";
 import { monitoringRoutes } from "../control/routes/monitoring-routes.ts";
 import { ProbePages } from "../control/explain/probe-pages.ts";
+import type { Routes } from "../control/server/http.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import { routesOf } from "../control/routes/routes.ts";
 import { ControlSocket } from "../control/server/socket.ts";
+import type { FeatureCode } from "../features/contract.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
@@ -28,7 +32,7 @@ import { type Platform, preparePlatform } from "./platform.ts";
 import { Handover } from "./handover.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { onceStarted } from "./once-started.ts";
-import { takeInstance } from "./instance.ts";
+import { stateFault, takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
 import { holderOf } from "./lease-holder.ts";
 import { Lifecycle } from "./lifecycle.ts";
@@ -45,6 +49,7 @@ import { VERSION } from "./version.ts";
 export class Service {
   readonly #log: Log;
   readonly #find: FindServeTarget;
+  readonly #features: readonly FeatureCode[];
   readonly #reloads: Reloads;
   readonly #lifecycle: Lifecycle;
   readonly #metricsListener: MetricsListener;
@@ -59,7 +64,14 @@ export class Service {
   #serving: Serving | undefined;
 
   /** `readSettings` reads the settings again. */
-  constructor(settings: RunSettings, log: Log, readSettings: ReadSettings, find: FindServeTarget) {
+  constructor(
+    settings: RunSettings,
+    log: Log,
+    readSettings: ReadSettings,
+    find: FindServeTarget,
+    features: readonly FeatureCode[],
+  ) {
+    this.#features = features;
     this.#log = log;
     this.#find = find;
     this.#lifecycle = new Lifecycle(process.env, log);
@@ -127,7 +139,17 @@ export class Service {
     const keeper = new RunKeeper(settings, platform, folder, keeperEvents);
     const attachGate = gate();
     const log = this.#log;
-    const composeParts = { settings, log, platform, folder, quarantines, keeper, startAfter: attachGate.passed };
+    const features = this.#features;
+    const composeParts = {
+      settings,
+      log,
+      features,
+      platform,
+      folder,
+      quarantines,
+      keeper,
+      startAfter: attachGate.passed,
+    };
     const serving = composeServing(target, composeParts);
     const resources = this.#resourcesOf(serving, { platform, quarantines }, target);
     const handover = new Handover({
@@ -180,10 +202,15 @@ export class Service {
     { platform, quarantines }: { readonly platform: Platform; readonly quarantines: Quarantines },
     { instanceId, isShared }: ServeTarget,
   ): ExclusiveResources {
-    const routes = { ...this.#monitoringRoutes(), ...routesOf(this.#portsOf(serving, platform)) };
+    const ports = this.#portsOf(serving, platform);
+    const ofFeatures = serving.features.map((feature) => feature.routes?.(ports));
+    const routes: Routes = Object.assign({ ...this.#monitoringRoutes(), ...routesOf(ports) }, ...ofFeatures);
     return new ExclusiveResources({
       takeInstance: () => takeInstance(this.#reloads.settings.stateDir, instanceId),
-      openControl: async (path) => await ControlSocket.listen(path, routes, isShared),
+      openControl: async (path) =>
+        await ControlSocket.listen(path, routes, isShared).catch((error: unknown) => {
+          throw stateFault(dirname(path), error);
+        }),
       openMetrics: async () => await this.#metricsListener.listen(this.#reloads.settings.metrics),
       closeMetrics: () => this.#metricsListener.close(),
       startRecorder: () => quarantines.begin(),
@@ -199,8 +226,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, cluster, history, recordedCauses } =
-      serving;
+    const { querySide, containerSide, keeper, limitedLog, records, etcd, features, history, recordedCauses } = serving;
     const guard = new HangGuard({ isWatched: () => keeper.report.state === "watching" });
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -212,7 +238,7 @@ export class Service {
     try {
       await records.configure(this.#reloads.settings);
       await etcd.start();
-      cluster.start();
+      for (const each of features) each.start?.();
       this.#folders.watch(this.#reloads.settings.folders);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
@@ -236,10 +262,13 @@ export class Service {
       history.begin();
       recordedCauses.begin();
       this.#logServing(containerSide, controlPath(folder));
-      onceStarted(() => containerSide.synced.isOpen && containerSide.isSettled);
+      onceStarted(
+        () => containerSide.synced.isOpen && containerSide.isSettled,
+        () => this.#warnIfServedElsewhere(containerSide),
+      );
       await following;
     } finally {
-      const withdrawn = Promise.all([etcd.close(handover.isServing), cluster.close()]);
+      const withdrawn = etcd.close(handover.isServing);
       if (handover.isServing) {
         this.#lifecycle.stopping();
         this.#log.info("handing back to Docker's resolver");
@@ -254,7 +283,7 @@ export class Service {
       await withdrawn;
       history.end();
       recordedCauses.end();
-      queryLog.stop();
+      await Promise.all(features.map(async (each) => await each.close?.()));
       guard.stop();
       internalErrors.end();
       limitedLog.close();
@@ -296,7 +325,6 @@ export class Service {
       events: serving.events,
       history: serving.history,
       containers,
-      egress: { recording: containerSide.egress, hasNames: () => querySide.answered.hasNames },
       policies: querySide.policies,
       repairs,
       inside,
@@ -331,7 +359,7 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts, etcd, cluster, leases: openLeases } = this.#serving;
+    const { querySide, containerSide, counts, etcd, leases: openLeases } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     querySide.clients.collect();
@@ -342,7 +370,7 @@ export class Service {
       verdicts: querySide.rules.counts,
       policies: querySide.policies.readings,
     };
-    const egress = containerSide.egress?.readings;
+    const features = this.#serving.features.flatMap((feature) => feature.metrics?.() ?? []);
     const serving = {
       meter: querySide.meter,
       readings,
@@ -351,30 +379,34 @@ export class Service {
       isConnected,
       listeners: { listener: containerSide.listenerReport, listen: containerSide.listenReports },
       etcd: etcd.report,
-      cluster: cluster.report,
       leases,
-      egress,
+      features,
     };
     return familiesOf({ ...base, serving });
   }
 
-  async #status({ containerSide, keeper, records, etcd, cluster }: Serving, { report }: Platform): Promise<Status> {
+  async #status({ containerSide, keeper, records, etcd, features }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
     // This comes before the containers: those of a run that is ready are attached or have a reason why not.
     const isReady = containerSide.synced.isOpen && containerSide.isSettled;
-    const containers = await containerStatuses(containerSide.containers);
+    const [containers, silentMs] = await Promise.all([
+      containerStatuses(containerSide.containers),
+      containerSide.engineSilentMs(),
+    ]);
+    const { engine } = containerSide;
     return {
       version: VERSION,
       pid: process.pid,
       since: this.#since.toISOString(),
       mode: this.#mode,
       ...report,
-      engine: containerSide.engine,
+      engine: engine && { ...engine, ...(silentMs !== undefined && { silentMs: Math.round(silentMs) }) },
       config: settings.config ?? null,
       settings: settings.origins,
+      ...(this.#reloads.afterRestart.length > 0 && { afterRestart: this.#reloads.afterRestart }),
       records: records.report,
       etcd: etcd.report,
-      cluster: cluster.report,
+      ...Object.assign({}, ...features.map((each) => each.status?.())),
       listener: containerSide.listenerReport,
       listen: containerSide.listenReports,
       isReady,
@@ -384,6 +416,17 @@ export class Service {
       metrics: this.#metricsListener.address ?? null,
       containers,
     };
+  }
+
+  /** The lock of an instance is in its state directory, so one with another directory can start, and gets nothing to serve. */
+  #warnIfServedElsewhere({ containers }: ContainerSide): void {
+    const states = [...containers.facts.keys()].map((id) => containers.attachmentOf(id)?.state);
+    const elsewhere = states.filter((state) => state?.kind === "failed" && state.code === "OWNED_ELSEWHERE").length;
+    if (elsewhere === 0 || states.some((state) => state?.kind === "attached")) return;
+    this.#log.error(
+      { containers: elsewhere },
+      "another dns11 serves the containers, so this one serves none: stop one of them",
+    );
   }
 
   get #mode(): Status["mode"] {

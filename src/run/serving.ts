@@ -3,6 +3,9 @@
  * once; a reload changes its parts.
  */
 import { eventLogger } from "../base/log/event-logger.ts";
+import type { NameSource } from "../container/names/source/name-source.ts";
+import type { QueryObserver } from "../query/client/clients.ts";
+import type { FeatureCode, Running } from "../features/contract.ts";
 import type { Log } from "../base/log/log.ts";
 import { oncePerStep } from "../base/lib/once-per-step.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
@@ -11,7 +14,6 @@ import { Journal } from "../container/kind/journal.ts";
 import { ContainerNames } from "../control/containers/container-names.ts";
 import { EventRing } from "../control/history/event-ring.ts";
 import { HistoryRings } from "../control/history/history-rings.ts";
-import { QueryLog } from "../control/history/query-log.ts";
 import { QueryReader } from "../control/history/query-reader.ts";
 import { RecordedCauses } from "../control/failures/recorded-causes.ts";
 import { Leases } from "../control/lease/leases.ts";
@@ -19,7 +21,6 @@ import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { policySubjects } from "./policies.ts";
 import { RecordsReader } from "./records/records-reader.ts";
-import { ClusterLink } from "./kubernetes/cluster-link.ts";
 import { EtcdLink } from "./etcd/etcd-link.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
@@ -33,10 +34,9 @@ export interface Serving {
   readonly counts: ContainerMetrics;
   readonly limitedLog: RateLimitedLog;
   readonly reader: QueryReader;
-  readonly queryLog: QueryLog;
   readonly records: RecordsReader;
   readonly etcd: EtcdLink;
-  readonly cluster: ClusterLink;
+  readonly features: readonly Running[];
   readonly events: EventRing;
   readonly history: HistoryRings;
   readonly recordedCauses: RecordedCauses;
@@ -46,6 +46,7 @@ export interface Serving {
 interface ComposeParts {
   readonly settings: RunSettings;
   readonly log: Log;
+  readonly features: readonly FeatureCode[];
   readonly platform: Platform;
   /** State directory of the instance. */
   readonly folder: string;
@@ -53,6 +54,10 @@ interface ComposeParts {
   readonly keeper: RunKeeper;
   /** Nothing is attached before this resolves. */
   readonly startAfter: Promise<void>;
+}
+
+export function namesOf(parts: readonly Pick<Running, "names">[]): readonly NameSource[] {
+  return parts.flatMap(({ names }) => names ?? []);
 }
 
 export function composeServing(target: ServeTarget, parts: ComposeParts): Serving {
@@ -75,16 +80,24 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     eventLogger(log),
     onNames,
   );
-  const cluster = new ClusterLink(settings.cluster, eventLogger(log), onNames);
+  const { kernelAnswers } = platform;
+  const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
+  const core = {
+    ...{ settings, log, reader, kernelAnswers, onNames },
+    onEvent: eventLogger(log),
+    observe: (observer: QueryObserver) => querySide.clients.observe(observer),
+  };
+  const features = parts.features.map((feature) => feature.open(core));
   const journal = new Journal(folder);
   const { hold, inherit, disinherit, refusing } = keeper;
   const sideParts = {
     settings,
     log,
     limitedLog,
+    features,
     platform,
     querySide,
-    shared: { ...etcd.names, cluster: cluster.names },
+    shared: { ...etcd.names, others: namesOf(features) },
     publishedOf: (id: string) => etcd.publishedOf(id),
     counts,
     events,
@@ -101,9 +114,6 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   querySide.policies.subjects = policySubjects(() => containerSide.containers.facts);
   const names = new ContainerNames(() => containerSide.containers.facts.values());
   querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
-  const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
-  const queryLog = new QueryLog(reader, log);
-  queryLog.setOn(settings.queries.isLogged);
   const records = new RecordsReader({
     onEvent: eventLogger(log),
     onNames: (declared) => containerSide.declare(declared),
@@ -115,11 +125,26 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     ...{ containers, inside, resolver, failures, histories, policies: querySide.policies },
     settingsFile: () => settings.config ?? null,
   });
-  const leases = new Leases({ book: querySide.rules, facts: () => containers.facts });
+  const leases = new Leases({
+    book: querySide.rules,
+    facts: () => containers.facts,
+    learnLabel: async (key) => await containerSide.learnLabel(key),
+  });
   return {
     leases,
-    ...{ querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history },
-    cluster,
+    ...{
+      querySide,
+      containerSide,
+      keeper,
+      counts,
+      limitedLog,
+      reader,
+      records,
+      etcd,
+      features,
+      events,
+      history,
+    },
     recordedCauses,
   };
 }

@@ -25,7 +25,7 @@ export async function benchBreakages(rounds: number): Promise<Row[]> {
 }
 
 async function untilNamed(shop: Shop, { code, isExplained, break: make }: Breakage): Promise<number> {
-  const api = await shop.client();
+  const api = shop.client;
   const { client, name, ask = async () => await dig(client, name), clean } = await make(shop);
   const isNamed = async (): Promise<true | undefined> => {
     const causes =

@@ -3,8 +3,6 @@
 
 import { performance } from "node:perf_hooks";
 
-import { ControlClient } from "../../src/api/control-client.ts";
-import { locateControl } from "../../src/api/locate.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { dig } from "../support/client/dig.ts";
@@ -25,7 +23,7 @@ export async function benchFailures(): Promise<Row[]> {
   const api = await runContainer(engine, { name: "api", networks: ["front"] });
   await runContainer(engine, { name: "db", networks: ["back"] });
   await using instance = await startDns11(engine);
-  const client = new ControlClient(await locateControl(instance.stateDir, engine.host));
+  const client = instance.client;
   const listed: number[] = [];
   for (let index = 0; index < FAILURES; index++) {
     const name = `missing${index}`;

@@ -5,8 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 
-import { ControlClient } from "../../src/api/control-client.ts";
-import { locateControl } from "../../src/api/locate.ts";
+import type { ControlClient } from "../../src/api/control-client.ts";
 import type { RuleRequest } from "../../src/api/lease.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -38,7 +37,7 @@ export async function benchLab(pace: Pace): Promise<Row[]> {
   const app = await runContainer(engine, { name: "app", networks: ["n1"] });
   await runContainer(engine, { name: "web", networks: ["n1"] });
   await using instance = await startDns11(engine, { settings: { answers: "process", keeper: "off" } });
-  const client = new ControlClient(await locateControl(instance.stateDir, engine.host));
+  const client = instance.client;
   const file = join(engine.folder, "lab-queries");
   writeFileSync(file, "web A\n");
   const input: DnsperfInput = { file, rcode: "NOERROR" };

@@ -5,11 +5,12 @@
 import { benchAddresses } from "./addresses.ts";
 import { benchAttach } from "./attach.ts";
 import { benchBreakages } from "./breakages.ts";
+import { benchChannels } from "./channels.ts";
 import { benchCrash } from "./crash.ts";
-import { benchEgress } from "./egress.ts";
 import { benchEtcd } from "./etcd.ts";
 import { benchEtcdEngines } from "./etcd-engines.ts";
 import { benchEvents } from "./events.ts";
+import { featureParts } from "./feature-parts.ts";
 import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
 import { benchFirstAnswers } from "./first-answers.ts";
@@ -29,6 +30,7 @@ import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
 import { benchPage } from "./page.ts";
 import { benchPeers } from "./peers.ts";
+import { benchOpenedAnswers } from "./opened-answers.ts";
 import { benchPolicy } from "./policy.ts";
 import { benchRequests } from "./requests.ts";
 import { benchStalls } from "./stalls.ts";
@@ -67,13 +69,18 @@ const LAST: readonly Part[] = [
     "Rules of tests: processor time per query, and time until a rule is in force",
     async () => await benchLab(pace),
   ],
-  ["egress", "Recording where containers connect to", async () => await benchEgress(pace)],
   [
     "policy",
     "Policies: processor time per query, and time until a reload is in force",
     async () => await benchPolicy(pace),
   ],
   ["addresses", "Connections held to policies, in the kernel", async () => await benchAddresses(pace)],
+  ["channels", "What a program with a policy can tell the server of an allowed name", benchChannels],
+  [
+    "opened",
+    "From a query until its answer, whose addresses a policy has opened",
+    async () => await benchOpenedAnswers(isQuick ? 5 : 30),
+  ],
   ["peers", "Policies beside dnsmasq --nftset and a script that resolves once", benchPeers],
   ["listener", "The listener on the host beside 127.0.0.11", async () => await benchListener(pace)],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
@@ -81,6 +88,7 @@ const LAST: readonly Part[] = [
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],
   ["requests", "Stalls of the answering thread by what its users ask", benchRequests],
   ["stalls", "Stalls of the answering thread", benchStalls],
+  ...(await featureParts()).map(([word, title, bench]): Part => [word, title, async () => await bench(pace)]),
 ];
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));

@@ -4,9 +4,9 @@
 import { closeSync, openSync } from "node:fs";
 
 import { CONTAINER_CAPTURE } from "../../src/container/capture/capture.ts";
-import { PASSTHROUGH_MARK } from "../../src/container/namespace/dial.ts";
+import { randomMark } from "../../src/container/namespace/passages.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { openRuleSet } from "../../src/container/rules/open-rule-set.ts";
+import { RuleSet } from "../../src/container/rules/rule-set.ts";
 import { TABLE_NAME, servingPlan } from "../../src/container/rules/plan.ts";
 import { TRIAL_MARK } from "../../src/container/rules/probe.ts";
 import { zoneAllocator } from "../../src/container/rules/zones.ts";
@@ -32,13 +32,13 @@ async function installRules({ netnsPath }: Container, port: number): Promise<voi
   const fd = openSync(netnsPath, "r");
   try {
     // No process owns them, so they stay.
-    const rules = openRuleSet({ backend: "nft", hasZones: true }, runner.namespaceOf(fd, new NetlinkMemory()));
+    const rules = new RuleSet("nft", runner.namespaceOf(fd, new NetlinkMemory()));
     const plans = servingPlan({
       capture: CONTAINER_CAPTURE,
       listening: [{ address: RESOLVER, udpPort: port, tcpPort: port }],
       zone: nextZone(),
       sparedPorts: [],
-      passthroughMark: PASSTHROUGH_MARK,
+      passthroughMark: randomMark(),
       trialMark: TRIAL_MARK,
     });
     await rules.install(plans, []);

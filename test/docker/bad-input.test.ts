@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url";
 
 import { check, run } from "../support/program/command.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { withoutOwnedTables } from "../support/program/without-owned-tables.ts";
+import { withoutOwnedTables, withoutTables } from "../support/program/without-owned-tables.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -187,6 +187,12 @@ test("on a kernel without owned tables the next rule backend is used, and rule-b
   });
   assert.equal(await instance.exited, 3, instance.log);
   await instance.logs(/does not support process-owned tables[\s\S]*Linux 5\.12/);
+});
+
+test("on a kernel without tables of nftables dns11 ends, and names what each rule backend needs", async () => {
+  await using instance = new Dns11(engine.host, { prefix: await withoutTables(folder) });
+  assert.equal(await instance.exited, 3, instance.log);
+  await instance.logs(/Cannot install redirect rules on this machine: [\s\S]*nft needs nf_tables with NAT/);
 });
 
 test("a platform without a build of koffi is named", async () => {

@@ -7,11 +7,11 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type NotResolved, type QueryReport, type Suite, connect } from "dns11/client";
+import { type NotResolved, type QueryReport, type Suite, connect, isClientError } from "dns11/client";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { WAIT_TIMEOUT_MS, pause, waitFor } from "../support/rig/wait.ts";
@@ -257,4 +257,37 @@ test("connect accepts a socket path, and mistakes have their own error codes", a
   await assert.rejects(nowhere, { code: "NOT_RUNNING" });
   await assert.rejects(dns.queries("nobody"), { code: "NO_SUCH_CONTAINER" });
   await assert.rejects(dns.follow({ rcode: "bogus" })[Symbol.asyncIterator]().next(), { code: "BAD_RCODE" });
+});
+
+test("the names that fail, and why one does, as the commands say it; errors have a type", async () => {
+  await dig(app, "nobody");
+  const report = await waitFor("the failure", async () => {
+    const { failures } = await dns.failures({ container: "app" });
+    return failures.find(({ name }) => name === "nobody");
+  });
+  assert.deepEqual([report.type, report.cause?.code], ["A", "unknown-name"]);
+  const { causes } = await dns.explain("app", "nobody", { type: "A" });
+  assert.equal(causes[0]?.code, "unknown-name");
+  const refused = await dns.explain("nosuch", "app").catch((error: unknown) => error);
+  assert.ok(isClientError(refused));
+  assert.equal(refused.code, "NO_SUCH_CONTAINER");
+  const at = ["-H", engine.host, "--state-dir", instance.stateDir];
+  const { code, stdout } = await dns11(["failures", "app", "--fail", ...at]);
+  assert.equal(code, 1, stdout);
+  assert.equal((await dns11(["failures", "app", ...at])).code, 0);
+});
+
+test("a lab says what it was given wrong: a fault, a container, a project", async () => {
+  await using lab = await dns.lab();
+  const delay = lab.fault("db", { delay: "200ms" } as never);
+  await assert.rejects(delay, { code: "BAD_OPTION", message: "Invalid fault delay: use { ms: 200 }" });
+  await assert.rejects(lab.asked("db", { by: "ap", within: 100 }), {
+    code: "NOT_ASKED",
+    message: '"db" was not queried within 100 ms: no container or service "ap" is running; did you mean "app"?',
+  });
+  await using other = await dns.lab({ project: "nosuch" });
+  await assert.rejects(other.asked("db", { within: 100 }), /no container of the project "nosuch" is running/);
+  await other.fault("db", { nxdomain: true });
+  const { unused } = await other.report();
+  assert.match(unused[0] ?? "", /^no container of the project "nosuch" is running/);
 });

@@ -293,27 +293,22 @@ for (const suite of SUITES) {
       });
     }
 
-    for (const backend of ["nft", "iptables-legacy"]) {
-      test(`with the rule backend ${backend}, every server is captured, and SIGTERM leaves no rules`, async () => {
-        const settings = { "rule-backend": backend, keeper: "off" };
-        await using instance = await startDns11(engine, { args: NAMES, settings });
-        for (const { name } of [web, client]) await instance.waitFor(name, "attached");
-        for (const server of servers) {
-          for (const protocol of ["+notcp", "+tcp"]) {
-            const reply = await dig(client, `@${server}`, protocol, "web");
-            assert.deepEqual(dataOf(reply), [web.address("bridge")], reply.raw);
-          }
+    test("with the rule backend nft, every server is captured, and SIGTERM leaves no rules", async () => {
+      const settings = { "rule-backend": "nft", keeper: "off" };
+      await using instance = await startDns11(engine, { args: NAMES, settings });
+      for (const { name } of [web, client]) await instance.waitFor(name, "attached");
+      for (const server of servers) {
+        for (const protocol of ["+notcp", "+tcp"]) {
+          const reply = await dig(client, `@${server}`, protocol, "web");
+          assert.deepEqual(dataOf(reply), [web.address("bridge")], reply.raw);
         }
-        assert.equal((await serversOf(client))[0], A);
-        assert.equal(await instance.stop(), 0);
-        const commands = [["nft", "list", "ruleset"], ["iptables-legacy-save"], ["ip6tables-legacy-save"]] as const;
-        for (const [command, ...words] of commands) {
-          assert.doesNotMatch((await client.enter(command, words)).stdout, /dns11/i);
-        }
-        assert.equal((await ask(client, "web")).status, "NXDOMAIN");
-        assert.deepEqual(await serversOf(client), [A]);
-      });
-    }
+      }
+      assert.equal((await serversOf(client))[0], A);
+      assert.equal(await instance.stop(), 0);
+      assert.doesNotMatch((await client.enter("nft", ["list", "ruleset"])).stdout, /dns11/);
+      assert.equal((await ask(client, "web")).status, "NXDOMAIN");
+      assert.deepEqual(await serversOf(client), [A]);
+    });
 
     test("where the setting is off, doctor and explain say that it exists", async () => {
       await using instance = await startDns11(engine);

@@ -11,7 +11,7 @@ import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { MACHINE_IMAGE, ensureImage } from "../support/engine/image.ts";
-import { type InnerEngine, startInnerEngine } from "../support/engine/inner-engine.ts";
+import { type InnerEngine, startInnerEngine, whyNoMachineInside } from "../support/engine/inner-engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -20,6 +20,7 @@ const PROGRAM = `${ROOT}/dist/cmd/dns11.js`;
 const OURS_TTL = 5;
 const DOCKERS_TTL = 600;
 
+const skip = await whyNoMachineInside();
 let engine: Engine;
 let upstream: Upstream;
 let outer: Container;
@@ -28,6 +29,7 @@ let innerWeb: Container;
 let innerClient: Container;
 
 before(async () => {
+  if (skip !== false) return;
   engine = await startEngine();
   upstream = await startUpstream(engine);
   await createNetwork(engine, "outside");
@@ -38,6 +40,7 @@ before(async () => {
   innerClient = await runContainer(inner, { name: "client", networks: ["inside"] });
 });
 after(async () => {
+  if (skip !== false) return;
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
@@ -75,19 +78,23 @@ async function assertInner(ttl: number): Promise<void> {
   );
 }
 
-test("inside docker-in-docker, dns11 serves the inner containers; outer and upstream names still resolve", async () => {
-  await assertInner(DOCKERS_TTL);
-  const status = await startInside(inner.container, []);
-  assert.deepEqual(
-    status.containers.map(({ name, state }) => `${name} ${state}`),
-    ["client attached", "web attached"],
-  );
-  await assertInner(OURS_TTL);
-  await stopInside(inner.container, status);
-  await assertInner(DOCKERS_TTL);
-});
+test(
+  "inside docker-in-docker, dns11 serves the inner containers; outer and upstream names still resolve",
+  { skip },
+  async () => {
+    await assertInner(DOCKERS_TTL);
+    const status = await startInside(inner.container, []);
+    assert.deepEqual(
+      status.containers.map(({ name, state }) => `${name} ${state}`),
+      ["client attached", "web attached"],
+    );
+    await assertInner(OURS_TTL);
+    await stopInside(inner.container, status);
+    await assertInner(DOCKERS_TTL);
+  },
+);
 
-test("an inner and an outer instance each serve their own containers without conflict", async () => {
+test("an inner and an outer instance each serve their own containers without conflict", { skip }, async () => {
   await using outside: Dns11 = await startDns11(engine);
   assert.deepEqual(
     (await outside.status()).containers.map(({ name, state }) => `${name} ${state}`),
@@ -103,33 +110,37 @@ test("an inner and an outer instance each serve their own containers without con
   await stopInside(inner.container, status);
 });
 
-test("in a container with the host's PID namespace and network, dns11 serves the engine that runs it", async () => {
-  const node = ["/usr", "/etc/alternatives", "/etc/ld.so.cache", ROOT].map((path) => `--volume=${path}:${path}:ro`);
-  const capabilities = ["SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE"].map((name) => `--cap-add=${name}`);
-  const unconfined = ["--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined"];
-  await using box = await runContainer(engine, {
-    name: "dns11",
-    image: await ensureImage(engine, MACHINE_IMAGE),
-    args: [
-      "--pid=host",
-      "--network=host",
-      ...capabilities,
-      ...unconfined,
-      ...node,
-      `--volume=${engine.folder}:${engine.folder}`,
-      "--tmpfs=/run:exec",
-    ],
-    command: ["sleep", "600"],
-  });
-  const args = ["-H", engine.host];
-  const status = await startInside(box, args);
-  const states = Object.fromEntries(status.containers.map(({ name, state }) => [name, state]));
-  assert.deepEqual(states, { dind: "attached", dns11: "skipped", outer: "attached" });
-  const reply = await dig(outer, "dind");
-  assert.equal(reply.answer[0]?.ttl, OURS_TTL);
-  assert.deepEqual(dataOf(await dig(outer, "a.ok.test")), ["192.0.2.1"]);
-  process.kill(status.pid, "SIGKILL");
-  await waitFor("Docker's resolver to be back", async () =>
-    (await dig(outer, "+time=1", "dind")).answer[0]?.ttl === DOCKERS_TTL ? true : undefined,
-  );
-});
+test(
+  "in a container with the host's PID namespace and network, dns11 serves the engine that runs it",
+  { skip },
+  async () => {
+    const node = ["/usr", "/etc/alternatives", "/etc/ld.so.cache", ROOT].map((path) => `--volume=${path}:${path}:ro`);
+    const capabilities = ["SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE"].map((name) => `--cap-add=${name}`);
+    const unconfined = ["--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined"];
+    await using box = await runContainer(engine, {
+      name: "dns11",
+      image: await ensureImage(engine, MACHINE_IMAGE),
+      args: [
+        "--pid=host",
+        "--network=host",
+        ...capabilities,
+        ...unconfined,
+        ...node,
+        `--volume=${engine.folder}:${engine.folder}`,
+        "--tmpfs=/run:exec",
+      ],
+      command: ["sleep", "600"],
+    });
+    const args = ["-H", engine.host];
+    const status = await startInside(box, args);
+    const states = Object.fromEntries(status.containers.map(({ name, state }) => [name, state]));
+    assert.deepEqual(states, { dind: "attached", dns11: "skipped", outer: "attached" });
+    const reply = await dig(outer, "dind");
+    assert.equal(reply.answer[0]?.ttl, OURS_TTL);
+    assert.deepEqual(dataOf(await dig(outer, "a.ok.test")), ["192.0.2.1"]);
+    process.kill(status.pid, "SIGKILL");
+    await waitFor("Docker's resolver to be back", async () =>
+      (await dig(outer, "+time=1", "dind")).answer[0]?.ttl === DOCKERS_TTL ? true : undefined,
+    );
+  },
+);

@@ -6,8 +6,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { ControlClient } from "../../src/api/control-client.ts";
-import { locateControl } from "../../src/api/locate.ts";
 import type { Explanation } from "../../src/api/names.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import { type CommandResult, run } from "../support/program/command.ts";
@@ -61,7 +59,7 @@ async function command(instance: Dns11, ...args: string[]): Promise<CommandResul
 }
 
 async function explain(instance: Dns11, name: string, type: string, container = "app"): Promise<Explanation> {
-  return await new ControlClient(await locateControl(instance.stateDir, engine.host)).explain({
+  return await instance.client.explain({
     container,
     name,
     type,
@@ -87,7 +85,7 @@ const CASES: readonly (readonly [name: string, type: string, byDefault: string, 
   ["hidden.onion", "A", "special", "servers"],
   ["printer.lan", "A", "route", "route"],
   ["7.ok.test", "A", "servers", "servers"],
-  ["7.ok.test", "AAAA", "servers", "servers"],
+  ["27.ok.test", "AAAA", "servers", "servers"],
   ["7.ok.test", "MX", "servers", "servers"],
   ["7.ok.test", "TXT", "servers", "servers"],
   ["a.cname.test", "A", "servers", "servers"],

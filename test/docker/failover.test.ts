@@ -2,16 +2,13 @@
 // without accepting forged replies. Each test has its own container and servers, because dns11 keeps the health of a server.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import { createNetwork } from "../support/engine/container.ts";
 import { dataOf, digMany } from "../support/client/dig.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { failuresOf, readableStorm, storm } from "../support/scripted/storm.ts";
 import { waitFor } from "../support/rig/wait.ts";
-import { type Case, LOOPBACKS, startCase } from "./forwarding/case.ts";
+import { Forwarding } from "./forwarding/case.ts";
 
 // The C library retries after five seconds, and programs give up.
 const CLIENT_MS = 5_000;
@@ -22,27 +19,12 @@ const STORM = { count: 600, atOnce: 60 };
 // Two rounds of the scenario.
 const FLAPPING = { perSecond: 100, forMs: 9_000 };
 
-let engine: Engine;
-let dns11: Dns11;
-
-before(async () => {
-  engine = await startEngine({ suite: "forky" });
-  await createNetwork(engine, "n1");
-  dns11 = await startDns11(engine);
-});
-after(async () => {
-  await dns11[Symbol.asyncDispose]();
-  await engine[Symbol.asyncDispose]();
-});
-
-async function withServers(count: number, scenario: string): Promise<Case> {
-  return await startCase(engine, dns11, { scenario, addresses: LOOPBACKS.slice(0, count) });
-}
+const forwarding = new Forwarding();
 
 for (const how of ["silent", "closed"]) {
   test(`the first of two servers is ${how}: every name resolves, and soon few queries wait for it`, async (context) => {
     const scenario = `server 1: ${how}\nserver 2: ok`;
-    await using fixture = await withServers(2, scenario);
+    await using fixture = await forwarding.withServers(2, scenario);
     const report = await fixture.storm("dead.test", STORM.count, STORM.atOnce);
     context.diagnostic(`dns11: ${readableStorm(report)}`);
     assert.equal(failuresOf(report, "192.0.2.2"), "");
@@ -58,7 +40,7 @@ for (const how of ["silent", "closed"]) {
 }
 
 test("one of three servers is up and the others flap: every query is answered, none with SERVFAIL", async (context) => {
-  await using fixture = await withServers(3, "flapping.scn");
+  await using fixture = await forwarding.withServers(3, "flapping.scn");
   const report = await storm(fixture.container, { suffix: "flap.test", load: FLAPPING });
   context.diagnostic(`dns11: ${readableStorm(report)}`);
   assert.equal(failuresOf(report, "192.0.2.3"), "");
@@ -66,7 +48,7 @@ test("one of three servers is up and the others flap: every query is answered, n
 });
 
 test("a recovered server is used again when the other one fails", async () => {
-  await using fixture = await withServers(2, "server 1: silent\nserver 2: ok");
+  await using fixture = await forwarding.withServers(2, "server 1: silent\nserver 2: ok");
   assert.equal(failuresOf(await fixture.storm("gone.test", 200, 50), "192.0.2.2"), "");
   await fixture.servers.play("server 1: ok\nserver 2: silent");
   const report = await fixture.storm("back.test", 200, 50);
@@ -74,7 +56,7 @@ test("a recovered server is used again when the other one fails", async () => {
 });
 
 test("during a flood of forged replies, the answer is fetched over TCP", async () => {
-  await using fixture = await withServers(1, "spoof 500");
+  await using fixture = await forwarding.withServers(1, "spoof 500");
   assert.deepEqual(dataOf(await fixture.dig("flooded.test")), ["192.0.2.1"]);
   const queries = await fixture.servers.queriesFor("flooded.test");
   assert.ok(queries.some(({ transport }) => transport === "tcp"));
@@ -82,7 +64,7 @@ test("during a flood of forged replies, the answer is fetched over TCP", async (
 
 for (const how of ["wrong-id", "wrong-source", "wrong-question"]) {
   test(`a forged reply with ${how} is ignored, and a valid answer arrives`, async () => {
-    await using fixture = await withServers(2, `server 1: ${how}\nserver 2: slow 500ms`);
+    await using fixture = await forwarding.withServers(2, `server 1: ${how}\nserver 2: slow 500ms`);
     const [address] = dataOf(await fixture.dig("lies.test"));
     assert.ok(address === "192.0.2.1" || address === "192.0.2.2", `got ${address}`);
   });
@@ -98,7 +80,7 @@ for (const [how, address] of [
   ["formerr-to-edns", "192.0.2.1"],
 ] as const) {
   test(`the first server is ${how}: the right answer arrives, complete and in time`, async () => {
-    await using fixture = await withServers(2, `server 1: ${how}\nserver 2: ok`);
+    await using fixture = await forwarding.withServers(2, `server 1: ${how}\nserver 2: ok`);
     let tries = 0;
     // The second server is asked when the first one is late, as it may be on a busy machine.
     await waitFor(`an answer of ${address}`, async () => {
@@ -111,7 +93,7 @@ for (const [how, address] of [
 }
 
 test("a late reply is never delivered for another query", async () => {
-  await using fixture = await withServers(1, `name late.test\nslow ${LATE_MS}ms\nname *\nok`);
+  await using fixture = await forwarding.withServers(1, `name late.test\nslow ${LATE_MS}ms\nname *\nok`);
   assert.equal((await fixture.dig("late.test", "+time=1")).timedOut, true);
   const startMs = performance.now();
   // Until it has been sent.
@@ -123,7 +105,7 @@ test("a late reply is never delivered for another query", async () => {
 });
 
 test("a large answer is complete for clients with a large UDP size, and truncated for others", async () => {
-  await using fixture = await withServers(1, "oversized 60");
+  await using fixture = await forwarding.withServers(1, "oversized 60");
   assert.equal((await fixture.dig("large.test", "+bufsize=1232")).answer.length, 60);
   const small = await fixture.dig("small.test", "+noedns", "+ignore");
   assert.deepEqual([small.flags.has("tc"), (small.size ?? 0) <= 512], [true, true]);
@@ -133,7 +115,7 @@ test("a large answer is complete for clients with a large UDP size, and truncate
 
 test("if all servers fail, in any way, the client gets SERVFAIL before it gives up", async () => {
   const died = async (how: string): Promise<void> => {
-    await using fixture = await withServers(2, how);
+    await using fixture = await forwarding.withServers(2, how);
     const reply = await fixture.dig("nobody.test");
     assert.equal(reply.status, "SERVFAIL", `${how}: ${reply.raw}`);
   };

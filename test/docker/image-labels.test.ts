@@ -6,8 +6,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { ControlClient } from "../../src/api/control-client.ts";
-import { locateControl } from "../../src/api/locate.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
@@ -145,12 +143,14 @@ test("--only does not match labels of an image, including those of another Compo
 
 test("an image cannot claim a Compose service, with few labels or too many to compare, running or stopped", async () => {
   const place = { "com.docker.compose.project": "bait", "com.docker.compose.service": "db" };
-  const many = { ...place, filler: "x".repeat(LIMITS.imageLabelChars) };
+  const others = ["health", "ptr", "ttl", "stopped", "names", "ports", "answers", "search", "address-order"];
+  const long = "x".repeat(LIMITS.imageLabelChars / 8);
+  const many = { ...place, ...Object.fromEntries(others.map((name) => [`io.dns11.${name}`, long])) };
   await using given = await runContainer(engine, { name: "given", networks: ["net"], labels: place });
   await using few = await containerOf("few", place);
   await using over = await containerOf("over", many);
   const instance = await shared.under();
-  const client = new ControlClient(await locateControl(instance.stateDir, engine.host));
+  const client = instance.client;
   const placed = async (): Promise<readonly unknown[]> =>
     (await client.containers()).containers.filter(({ project }) => project !== null).map(({ name }) => name);
   assert.deepEqual(await placed(), [given.name]);

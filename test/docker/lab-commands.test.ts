@@ -85,7 +85,7 @@ const results = async (name: string, times: number): Promise<string[]> => {
 test("fault holds a rule until Ctrl-C, and says what it has done; others see it, and count no failure", async () => {
   await using fault = new Running(["fault", "db", "--in", "app", "--servfail", "--every", "3", ...place]);
   await fault.says(
-    /in force: servfail for db; in container app \(1 container now, and those that start later\); Ctrl-C ends it/,
+    /in force: servfail for db; in container app \(1 container now, and those that start later\); Ctrl-C ends it\n/,
   );
   assert.deepEqual(await results("db", 4), ["SERVFAIL", "NOERROR", "NOERROR", "SERVFAIL"]);
   const injected =

@@ -12,7 +12,6 @@ import { after, before, test } from "node:test";
 import type { ListenerReport } from "../../src/base/model/listener-report.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { LifecycleReport } from "../../src/api/status.ts";
-import type { ClusterReport } from "../../src/api/cluster.ts";
 import type { EtcdReport } from "../../src/api/etcd.ts";
 import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
 import { ContainerMetrics } from "../../src/metrics/container-metrics.ts";
@@ -76,23 +75,6 @@ const ETCD: EtcdReport = {
   machines: { machines: 0, members: 0, refused: 0, cut: [], skipped: 0, problems: [] },
 };
 
-const CLUSTER: ClusterReport = {
-  state: "current",
-  code: null,
-  reason: null,
-  remedy: null,
-  staleSeconds: null,
-  server: "",
-  zone: "",
-  services: 0,
-  endpoints: 0,
-  lists: 0,
-  reconnects: 0,
-  refused: 0,
-  skipped: 0,
-  problems: [],
-};
-
 const LISTENER: ListenerReport = {
   state: "serving",
   addresses: [],
@@ -117,9 +99,8 @@ const NO_QUERIES: MetricsSource = {
     isConnected: undefined,
     listeners: { listener: LISTENER, listen: { entries: [], dropped: { link: 0, source: 0, rate: 0, port: 0 } } },
     etcd: ETCD,
-    cluster: CLUSTER,
     leases: { open: 0, rules: 0, policies: [], verdicts: { fault: 0, answer: 0, deny: 0 } },
-    egress: { asked: 0, unasked: 0, recorded: 0, incomplete: 0 },
+    features: [],
   },
 };
 

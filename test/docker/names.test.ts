@@ -113,6 +113,12 @@ test("dotted container names on dotted networks resolve with and without the net
   assert.equal((await dig(linked, "c1.net1.br.net1.nx.test")).status, "NXDOMAIN");
 });
 
+test("a client may send any number of queries on one TCP connection", async () => {
+  const queries = Array.from({ length: 300 }, () => ["web", "+tcp", "+keepopen", "+tries=1"]);
+  const replies = await digMany(linked, "127.0.0.11", queries);
+  for (const reply of replies) assert.deepEqual(dataOf(reply), [web.address("n1")], reply.raw);
+});
+
 test("all other names are forwarded with their letter case, over UDP and TCP", async () => {
   await upstream.forget();
   assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);

@@ -7,8 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { ControlClient } from "../../src/api/control-client.ts";
-import { locateControl } from "../../src/api/locate.ts";
+import type { ControlClient } from "../../src/api/control-client.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { stdoutOf } from "../support/program/command.ts";
@@ -26,7 +25,7 @@ before(async () => {
   await createNetwork(engine, "n1");
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
   instance = await startDns11(engine);
-  client = new ControlClient(await locateControl(instance.stateDir, engine.host));
+  client = instance.client;
 });
 after(async () => {
   await instance[Symbol.asyncDispose]();

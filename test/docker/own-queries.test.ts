@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { ControlClient } from "../../src/api/control-client.ts";
+import type { ControlClient } from "../../src/api/control-client.ts";
 import { locateControl } from "../../src/api/locate.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { dig } from "../support/client/dig.ts";
@@ -27,7 +27,7 @@ before(async () => {
   await createNetwork(engine, "n1");
   app = await runContainer(engine, { name: "app", networks: ["n1"], args: ["--dns-search", "corp.nx.test"] });
   instance = await startDns11(engine);
-  client = new ControlClient(await locateControl(instance.stateDir, engine.host));
+  client = instance.client;
 });
 after(async () => {
   await instance[Symbol.asyncDispose]();

@@ -13,7 +13,7 @@ import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { PROGRAM } from "../support/program/built.ts";
-import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
@@ -65,8 +65,7 @@ async function start(): Promise<Dns11> {
 }
 
 async function policyOf(name: string): Promise<PoliciesReport["containers"][number] | undefined> {
-  const { stdout } = await dns11(["policy", "--json", "--state-dir", instance.stateDir, "-H", engine.host]);
-  return (JSON.parse(stdout) as PoliciesReport).containers.find(({ container }) => container === name);
+  return (await instance.client.policies()).containers.find(({ container }) => container === name);
 }
 
 async function untilEnforced(): Promise<void> {

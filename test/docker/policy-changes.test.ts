@@ -60,8 +60,7 @@ async function status(container: Container, name: string): Promise<string> {
 }
 
 async function policies(): Promise<PoliciesReport> {
-  const { stdout } = await dns11(["policy", "--json", "--state-dir", instance.stateDir, "-H", engine.host]);
-  return JSON.parse(stdout) as PoliciesReport;
+  return await instance.client.policies();
 }
 
 /** Waits until the next query of a container gets this. */

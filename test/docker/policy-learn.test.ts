@@ -14,7 +14,8 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import { type CommandResult, run } from "../support/program/command.ts";
 import { type Dns11, WITHOUT_KEEPER, startDns11 } from "../support/program/dns11.ts";
-import { addAddress, inNetns } from "../support/rig/netns.ts";
+import { Internet } from "../support/rig/internet.ts";
+import { inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
@@ -26,6 +27,7 @@ require("node:net").connect(Number(port), address).on("connect", () => process.e
 
 let engine: Engine;
 let upstream: Upstream;
+let internet: Internet;
 let app: Container;
 let instance: Dns11;
 let folder: string;
@@ -34,7 +36,7 @@ let settings: string;
 before(async () => {
   engine = await startEngine({ suite: "forky" });
   upstream = await startUpstream(engine);
-  for (const address of ["192.0.2.7", "198.51.100.9"]) await addAddress(engine.netnsPath, address);
+  internet = await Internet.connect(engine.id);
   const project = await ComposeProject.create(engine, "shop");
   project.set("app", {});
   project.set("db", {});
@@ -51,6 +53,7 @@ before(async () => {
 after(async () => {
   await instance?.[Symbol.asyncDispose]();
   await upstream?.[Symbol.asyncDispose]();
+  await internet?.[Symbol.asyncDispose]();
   await engine?.[Symbol.asyncDispose]();
 });
 

@@ -96,7 +96,7 @@ test("tail prints the last queries, filtered by name and rcode", async () => {
   const failed = await command(["tail", "db", "-n", "20", "--rcode", "SERVFAIL"]);
   assert.match(
     failed.stdout,
-    /SERVFAIL  failed .* beta\.servfail\.test  host\(127\.0\.0\.1\) failed for "beta\.servfail\.test"/,
+    /SERVFAIL  failed .* beta\.servfail\.test  host\(127\.0\.0\.1\) answered SERVFAIL for "beta\.servfail\.test"/,
   );
   const last = await command(["tail", "-n", "1"]);
   assert.match(last.stdout, /^TIME [^\n]*\n[^\n]* beta\.servfail\.test  [^\n]*\n$/);

@@ -10,7 +10,7 @@ import { check } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { startEngine } from "../support/engine/engine.ts";
-import { startInnerEngine } from "../support/engine/inner-engine.ts";
+import { startInnerEngine, whyNoInnerEngine, whyNoMachineInside } from "../support/engine/inner-engine.ts";
 import { cgroupsNamed, type Leftovers, processesOf } from "../support/rig/leftovers.ts";
 import { Netns } from "../support/rig/netns.ts";
 import type { Suite } from "../support/engine/suite.ts";
@@ -67,7 +67,18 @@ async function useEngine(suite: Suite, version: RegExp): Promise<Resources> {
   return resourcesOf({ id: engine.id, folder: engine.folder });
 }
 
-await test("an engine inside a container serves its own containers", async () => {
+test("where the machine lacks a capability that a newer engine needs inside a container, tests of it say so", () => {
+  assert.match(whyNoInnerEngine(29, false) || "", /^Docker 29 inside a container needs CAP_SYS_RESOURCE/);
+  for (const [major, givesResources] of [
+    [29, true],
+    [28, false],
+  ] as const) {
+    assert.equal(whyNoInnerEngine(major, givesResources), false);
+  }
+});
+
+const skip = await whyNoMachineInside();
+await test("an engine inside a container serves its own containers", { skip }, async () => {
   const resources = await useInnerEngine();
   await assertNothingLeft(resources);
 });

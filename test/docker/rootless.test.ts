@@ -14,6 +14,7 @@ import { type RootlessEngine, startRootlessEngine } from "../support/engine/root
 import { INSIDE, OTHER_USER, OWNER } from "../support/engine/rootless-host.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { isAlive } from "../support/program/main-with-keeper.ts";
+import { textOf } from "../support/rig/text-of.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
@@ -171,7 +172,55 @@ test("with a restarted engine it ends and says so, and a new one serves an engin
   assert.equal(await again.stop(), 0, again.log);
 });
 
-test("a process in the user's namespace and the machine's network, as with --detach-netns, is refused", async () => {
+/**
+ * As Docker from 29.5 on, which 28.5 cannot do by itself: what listens at the socket, as a program called dockerd, stays in the machine's
+ * network, and its containers are connected to the network that rootlesskit has detached.
+ */
+const DETACHED_ENGINE = `
+const { spawn } = require("node:child_process");
+const { createServer, connect } = require("node:net");
+const [socket, inner] = ["docker.sock", "inner.sock"].map((name) => process.env.XDG_RUNTIME_DIR + "/" + name);
+const words = ["--net=" + process.env.ROOTLESSKIT_STATE_DIR + "/netns", "dockerd", ...process.argv.slice(2), "--host", "unix://" + inner];
+const dockerd = spawn("nsenter", words, { stdio: "inherit" });
+dockerd.on("exit", (code) => process.exit(code ?? 1));
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => dockerd.kill(signal));
+require("node:fs").rmSync(socket, { force: true });
+createServer({ allowHalfOpen: true }, (client) => {
+  const server = connect({ path: inner, allowHalfOpen: true });
+  for (const each of [client, server]) each.on("error", () => [client, server].map((one) => one.destroy()));
+  client.pipe(server).pipe(client);
+}).listen(socket);
+`;
+
+for (const [network, setting] of [
+  ["slirp4netns", ""],
+  ["pasta", " DOCKERD_ROOTLESS_ROOTLESSKIT_NET=pasta"],
+] as const) {
+  test(`an engine in the machine's network is served in that of its containers, ${network}'s, as with rootlesskit's --detach-netns`, async () => {
+    const prepare = `mkdir -p /opt/detached && cd /opt/detached && printf %s "$0" > engine.cjs && touch dockerd && mount --bind ${INSIDE.node} dockerd &&
+    printf '#!/bin/sh\\nexec /opt/detached/dockerd /opt/detached/engine.cjs "$@"\\n' > start && chmod 755 start`;
+    await engine.onMachine("sh", "-c", prepare, DETACHED_ENGINE);
+    await engine.restartDaemon(
+      `DOCKERD=/opt/detached/start DOCKERD_ROOTLESS_ROOTLESSKIT_FLAGS=--detach-netns${setting}`,
+    );
+    const isEngine = (pid: string): boolean => textOf(`/proc/${pid}/cmdline`).startsWith("/opt/detached/dockerd");
+    const listener = readdirSync("/proc").filter(Number).find(isEngine) ?? assert.fail();
+    assert.equal(statSync(`/proc/${listener}/ns/net`).ino, statSync(engine.netnsPath).ino, "it is in the machine's");
+    for (const each of [web, client]) await each.start();
+    await using detached = await startOwn();
+    const reply = await dig(client, "web");
+    assert.deepEqual([dataOf(reply), reply.answer[0]?.ttl], [[web.address(NETWORK)], OF_DNS11]);
+    const name = `detached-${network}.ok.test`;
+    assert.equal((await dig(client, name)).status, "NOERROR");
+    assert.notEqual((await upstream.queriesFor(name)).length, 0);
+    const doctor = await engine.dns11As(OWNER, "doctor", "--all");
+    assert.match(doctor.stdout, /ok +rootless engine +its user and network namespaces can be entered/);
+    assert.doesNotMatch(doctor.stdout, /PROBLEM/);
+    assert.equal(await detached.stop(), 0, detached.log);
+  });
+}
+
+test("a process in the user's namespace and the machine's network that does not say where its containers' network is, is refused", async () => {
   const listen = "require('net').createServer().listen(process.argv[1])";
   const socket = `${INSIDE.runtime}/detached.sock`;
   const [command = "", ...args] = engine.commandAs(
@@ -189,7 +238,7 @@ test("a process in the user's namespace and the machine's network, as with --det
     await waitFor("the socket", () => (existsSync(join(engine.runtime, "detached.sock")) ? true : undefined));
     const { code, stderr } = await engine.dns11As(OWNER, "run", "-H", `unix://${socket}`);
     assert.equal(code, 3, stderr);
-    assert.match(stderr, /process \d+ is in the machine's network.*\n +Start the engine without --detach-netns/);
+    assert.match(stderr, /process \d+ is in the machine's network.*\n +Start it with dockerd-rootless\.sh/);
   } finally {
     listener.kill("SIGKILL");
   }

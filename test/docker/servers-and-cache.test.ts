@@ -8,8 +8,6 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { EXIT } from "../../cmd/process/exit-code.ts";
-import { ControlClient } from "../../src/api/control-client.ts";
-import { locateControl } from "../../src/api/locate.ts";
 import type { Upstream } from "../../src/api/upstreams.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
@@ -45,12 +43,8 @@ async function command(instance: Dns11, ...args: string[]): Promise<CommandResul
   return await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir]);
 }
 
-async function clientOf({ stateDir }: Dns11): Promise<ControlClient> {
-  return new ControlClient(await locateControl(stateDir, engine.host));
-}
-
 async function serverNamed(instance: Dns11, server: string, container?: string): Promise<Upstream> {
-  const { upstreams } = await (await clientOf(instance)).upstreams();
+  const { upstreams } = await instance.client.upstreams();
   const found = upstreams.find((each) => each.server === server && each.container === (container ?? null));
   return found ?? assert.fail(`no ${server} among ${JSON.stringify(upstreams)}`);
 }
@@ -60,7 +54,7 @@ test("cache entries and hits are counted, in total and per container", async () 
   // The first queries of this instance.
   await using fixture = await startCase(engine, instance, { scenario: "count" });
   for (const name of ["a.test", "b.test", "a.test", "a.test"]) await fixture.dig(name);
-  const report = await (await clientOf(instance)).cache();
+  const report = await instance.client.cache();
   const { isCaching, entries, hits, misses, evictions, bytes, bytesMax } = report;
   assert.deepEqual([isCaching, entries, hits, misses, evictions], [true, 2, 2, 2, 0]);
   assert.ok(bytes > 0 && bytes < bytesMax);
@@ -175,12 +169,12 @@ test("stale answers and evictions are counted", async () => {
   const instance = await shared.under("cache: {size: 64KiB}");
   await using fixture = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
   await fixture.storm("many.test", 500, 10);
-  assert.ok((await (await clientOf(instance)).cache()).evictions > 0);
+  assert.ok((await instance.client.cache()).evictions > 0);
   assert.equal((await fixture.dig("old.test")).status, "NOERROR");
   await fixture.servers.play("servfail");
   const stale = async (): Promise<true | undefined> => {
     await fixture.dig("old.test");
-    return (await (await clientOf(instance)).cache()).stale > 0 ? true : undefined;
+    return (await instance.client.cache()).stale > 0 ? true : undefined;
   };
   await waitFor("a stale answer", stale);
 });
@@ -191,7 +185,7 @@ test("a flush removes one name with all types and servers, or everything", async
   await using two = await startCase(engine, instance, { scenario: "ok" });
   for (const fixture of [one, two]) for (const type of ["A", "AAAA"]) await fixture.dig("Gone.test", type);
   await one.dig("stays.test");
-  const { replies, inFlight, name } = await (await clientOf(instance)).flushCache("gone.TEST");
+  const { replies, inFlight, name } = await instance.client.flushCache("gone.TEST");
   assert.deepEqual([replies, inFlight, name], [4, 0, "gone.TEST"]);
   const times = async (): Promise<number[]> =>
     await Promise.all([one, two].map(async (fixture) => await fixture.timesQueried("gone.test")));
@@ -214,7 +208,7 @@ for (const what of ["its name", "everything"]) {
   test(`a query in flight when ${what} is flushed is answered, and its reply is not cached`, async () => {
     const instance = await shared.under();
     await using fixture = await startCase(engine, instance, { scenario: "slow 2s count" });
-    const client = await clientOf(instance);
+    const client = instance.client;
     let round = 0;
     // On a busy machine the query may have ended before the flush.
     const [name, reply] = await waitFor("a query in flight when it is flushed", async () => {
@@ -239,14 +233,14 @@ test("with --strict there is no cache and no server health, and the reports say 
   await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
   const instance = await shared.under("strict: true");
   await dig(client, "x.test");
-  const { tracksServers, upstreams } = await (await clientOf(instance)).upstreams();
+  const { tracksServers, upstreams } = await instance.client.upstreams();
   assert.equal(tracksServers, false);
   assert.deepEqual(
     upstreams.map(({ server, state }) => [server, state]),
     HOST_SERVERS.map((address) => [`host(${address})`, "unknown"]),
   );
-  assert.equal((await (await clientOf(instance)).cache()).isCaching, false);
-  assert.equal((await (await clientOf(instance)).flushCache()).isCaching, false);
+  assert.equal((await instance.client.cache()).isCaching, false);
+  assert.equal((await instance.client.flushCache()).isCaching, false);
   for (const verb of ["stats", "flush"]) {
     assert.match((await command(instance, "cache", verb)).stdout, /^the cache is off \(cache\.size: 0/);
   }
@@ -260,7 +254,11 @@ test("reload waits for the result, and reports what changed", async () => {
   await using instance = await startDns11(engine, { args: ["--config", path] });
   assert.equal((await dig(client, "client")).answer[0]?.ttl, 7);
   writeFileSync(path, "version: 1\nttl: 9\n");
-  assert.deepEqual(await (await clientOf(instance)).reload(), { config: path, changed: ['ttl: "7s" -> "9s"'] });
+  assert.deepEqual(await instance.client.reload(), {
+    config: path,
+    changed: ['ttl: "7s" -> "9s"'],
+    afterRestart: [],
+  });
   assert.equal((await dig(client, "client")).answer[0]?.ttl, 9);
   assert.equal((await command(instance, "reload")).stdout, `reloaded ${path}; nothing changed\n`);
   writeFileSync(path, "version: 1\nttl: long\nsrict: true\n");

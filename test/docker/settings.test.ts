@@ -3,14 +3,15 @@
  * settings file, or keeps the previous settings if the file is invalid.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -111,6 +112,44 @@ test("a container's label applies where the settings have no route, its servers 
   assert.match(warning ?? "", /^invalid label io\.dns11\.dns: invalid nameserver "10\.53"/);
   assert.ok(shown?.includes("10.53.0.2"), String(shown));
   await instance.logs(/container has a configuration problem/);
+});
+
+test("what only a restart puts in force is not said to be done: by reload, and by status until then", async () => {
+  await shared.stop();
+  const path = file("answers: auto\nttl: 7\n");
+  await using instance = await startDns11(engine, { args: ["--config", path] });
+  const at = ["-H", engine.host, "--state-dir", instance.stateDir];
+  write(path, "answers: process\nttl: 8\n");
+  const { code, stdout, stderr } = await dns11(["reload", ...at]);
+  assert.equal(code, 0, stderr);
+  const [head, now, waits, later] = stdout.split("\n");
+  assert.equal(head, `reloaded ${path}:`);
+  assert.match(now ?? "", /^ {2}ttl: /);
+  assert.match(waits ?? "", /^not in force until dns11 is started again \(systemctl restart dns11, /);
+  assert.equal(later, '  answers: "auto" -> "process"');
+  assert.match((await dns11(["status", ...at])).stdout, /^settings .*answers \(file, after a restart\), /m);
+  assert.match((await dns11(["reload", ...at])).stdout, /; nothing changed\nnot in force until/);
+});
+
+test("systemctl reload fails where the file is invalid, and names the line; the previous settings stay", async () => {
+  const unit = readFileSync("scripts/systemd/dns11.service", "utf8");
+  const [, command = ""] = /^ExecReload=\/usr\/bin\/dns11 (.*)$/m.exec(unit) ?? [];
+  const path = file("ttl: 7\n");
+  await using instance = await startDns11(engine, { args: ["--config", path] });
+  const words = command.replace("$MAINPID", String(instance.pid)).split(" ");
+  const systemctlReload = async (): Promise<CommandResult> =>
+    await dns11(words, { env: { DNS11_STATE_DIR: instance.stateDir, DOCKER_HOST: "unix:///nonexistent.sock" } });
+  assert.equal((await systemctlReload()).code, 0);
+  write(path, "ttl: soon\n");
+  const { code, stderr } = await systemctlReload();
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /Reload failed, the previous settings stay in force:\n.*settings-\d+\.yaml:2:\d+: ttl/);
+});
+
+test("a second instance with another state directory says at its start that it serves nothing", async () => {
+  await using _first = await startDns11(engine);
+  await using second = await startDns11(engine);
+  await second.logs(/"level":"error".*another dns11 serves the containers, so this one serves none/);
 });
 
 test("flags take precedence over the environment, and that over the file; status shows the source of each setting", async () => {

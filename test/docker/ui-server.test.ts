@@ -36,7 +36,7 @@ before(async () => {
   web = await shop.service("web", ["shop_front"]);
   await shop.service("api", ["shop_front", "shop_back"]);
   db = await shop.service("db", ["shop_back"]);
-  client = await shop.client();
+  client = shop.client;
   socketPath = await locateControl(shop.instance.stateDir, shop.engine.host);
 });
 after(async () => await shop[Symbol.asyncDispose]());
@@ -51,7 +51,7 @@ async function eventOf(kind: EventKind, about: Partial<EventReport>, since = 0):
   );
 }
 
-test("a container that is started, connected, disconnected and ended is a row of events, with its place and exit code", async () => {
+test("a container that is started, connected, disconnected, killed, or ends by itself is a row of events, with its place and exit code", async () => {
   const place = { container: "shop-cron-1", project: "shop", service: "cron" };
   await shop.engine.docker("network", "create", "later");
   await eventOf("network-created", { network: "later" });
@@ -65,14 +65,21 @@ test("a container that is started, connected, disconnected and ended is a row of
   await shop.engine.docker("network", "rm", "later");
   await eventOf("network-removed", { network: "later" });
   await shop.engine.docker("kill", cron.name);
-  await eventOf("container-died", { ...place, exitCode: 137 });
+  const killed = await eventOf("container-stopped", { ...place, exitCode: 137 });
+  await shop.engine.docker("rm", cron.name);
+  // One that ended at once would not be known before, on a busy machine.
+  const command = "sh -c 'while [ ! -e /end ]; do sleep 0.1; done; exit 3'";
+  const failing = await shop.service("cron", ["shop_front"], { keys: { command } });
+  await eventOf("attached", place, killed.number);
+  await failing.exec("touch", ["/end"]);
+  await eventOf("container-died", { ...place, exitCode: 3 }, killed.number);
   const { events } = await client.events(500);
   assert.deepEqual(
     events.filter(({ container, kind }) => container === web.name && kind === "container-started").length,
     1,
     "it started while dns11 ran",
   );
-  await cron[Symbol.asyncDispose]();
+  await failing[Symbol.asyncDispose]();
 });
 
 test("containers, networks and the matrix show who can see whom, also what has ended", async () => {

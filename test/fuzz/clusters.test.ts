@@ -1,196 +1,20 @@
-// Fuzz of what clusters, and those who set them up, write: objects of the API, kubeconfigs, folders of dnsmasq, ConfigMaps of kube-dns and
-// the settings of kubelets, from fragments that mean something and bytes that do not. Each is read or refused with a short reason, and what
-// was good beside it stays.
+// Fuzz of what those write who set up clusters: folders of dnsmasq, ConfigMaps of kube-dns and the settings of kubelets, from fragments that
+// mean something and bytes that do not. Each is read or refused with a short reason.
 
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 
 import { type RouteText, namedServerText } from "../../src/base/model/server-text.ts";
-import { BadSettings, MISTAKES_SHOWN_MAX } from "../../src/config/bad-settings.ts";
+import type { BadSettings } from "../../src/config/bad-settings.ts";
 import { readDnsmasqFiles } from "../../src/config/dnsmasq/dnsmasq-files.ts";
-import { readKubeconfig } from "../../src/config/file/kubeconfig.ts";
 import { readConfigMap } from "../../src/config/kube-dns/config-map.ts";
 import { clusterDnsIn } from "../../src/container/kind/cluster-dns.ts";
-import { makeFolder } from "../support/rig/folder.ts";
-import { CLUSTER, clusterIp, slice } from "../support/servers/cluster-objects.ts";
-import { ClusterWorld } from "../unit/support/clustered.ts";
+import { damaged, refusedShortly } from "./damage.ts";
 import { Random } from "./random.ts";
 
 const SEED = 20_261_126;
 const INPUTS = 1_000;
-/** Of one mistake: what is wrong in a text is shown, the text is not. */
-const REASON_CHARS = 1_000;
-const RCODES = new Set([0, 2, 3]);
-
-const VALUES: readonly unknown[] = [
-  ...[
-    null,
-    true,
-    false,
-    0,
-    -1,
-    1.5,
-    65_536,
-    2 ** 53,
-    "",
-    " ",
-    ".",
-    "..",
-    "*",
-    "a.b",
-    "None",
-    "ExternalName",
-    "Headless",
-  ],
-  ...[
-    "10.0.0.1",
-    "10.0.0.256",
-    "fd00::1",
-    "::ffff:10.0.0.1",
-    "fe80::1%eth0",
-    "0.0.0.0",
-    "127.0.0.1",
-    "default",
-    "headless",
-  ],
-  ...[
-    "x".repeat(63),
-    "x".repeat(64),
-    "x.".repeat(127),
-    "\u0000",
-    "é",
-    "_tcp",
-    "svc",
-    "endpoints",
-    "pod",
-    "cluster.local",
-  ],
-  ...[
-    [],
-    {},
-    [[]],
-    [null],
-    { constructor: 1 },
-    { addresses: ["10.0.0.9"] },
-    [{ addresses: ["fd00::9"], hostname: "h" }],
-  ],
-  ...[
-    [{ name: "x", port: 1, protocol: "TCP" }],
-    [{ name: "_", port: 65_535, protocol: "SCTP" }],
-    Array.from({ length: 300 }, () => "10.0.0.1"),
-  ],
-];
-
-// The value with one of its parts replaced, wherever that is.
-function damaged(value: unknown, random: Random): unknown {
-  if (typeof value !== "object" || value === null || random.once(6)) return random.pick(VALUES);
-  const keys = Object.keys(value);
-  const key = keys.length === 0 || random.once(20) ? "__proto__" : random.pick(keys);
-  const part = damaged((value as Record<string, unknown>)[key], random);
-  if (Array.isArray(value)) return value.map((each: unknown, index) => (String(index) === key ? part : each));
-  // As JSON.parse makes it: an own property, also where the key is __proto__.
-  return Object.fromEntries([...Object.entries(value).filter(([each]) => each !== key), [key, part]]);
-}
-
-test("objects of the API", () => {
-  const neighbours = [
-    clusterIp("neighbour.beside", ["10.7.0.1"]),
-    slice("neighbour.beside", { endpoints: [{ addresses: ["10.7.0.2"] }] }),
-  ];
-  const names = [
-    "kubernetes.default",
-    "headless.default",
-    "my-pet.headless.default",
-    "foo.default",
-    "10-0-0-9.default",
-    "x",
-  ];
-  let skipped = 0;
-  for (let index = 0; index < INPUTS / 2; index++) {
-    const random = new Random(SEED, index);
-    const world = new ClusterWorld(neighbours);
-    for (const object of CLUSTER) {
-      let bad: unknown = object;
-      for (let times = random.below(4); times > 0; times--) bad = damaged(bad, random);
-      world.put(bad);
-    }
-    for (const name of names) {
-      for (const [place, type] of [
-        ["svc", "A"],
-        ["svc", "AAAA"],
-        ["svc", "SRV"],
-        ["svc", "CNAME"],
-        ["endpoints", "A"],
-        ["pod", "A"],
-      ] as const) {
-        const asked = `${random.once(4) ? "_https._tcp." : ""}${name}.${place}.cluster.local`;
-        const [rcode] = world.ask(asked, type);
-        // Whoever writes a Service may name what is outside: that is asked elsewhere.
-        assert.ok(rcode === "forwarded" || RCODES.has(Number(rcode)), `input ${index}: ${asked} ${type}: ${rcode}`);
-      }
-    }
-    assert.deepEqual(world.ask("neighbour.beside.svc.cluster.local"), [0, "A 10.7.0.1"], `input ${index}`);
-    const { report } = world.names;
-    skipped += report.skipped;
-    for (const { key, problem } of report.problems)
-      assert.ok(`${key}${problem}`.length < REASON_CHARS, `input ${index}`);
-  }
-  assert.ok(skipped > INPUTS / 10, "a run without an object that is left out would prove little");
-});
-
-const YAML_WORDS = [
-  ..."apiVersion: kind: Config clusters: users: contexts: current-context: name: cluster: user: context: server: token:".split(
-    " ",
-  ),
-  ..."tokenFile: certificate-authority: certificate-authority-data: client-key-data: tls-server-name: exec: proxy-url:".split(
-    " ",
-  ),
-  ..."https://10.0.0.5:6443 http://[fd00::5] https://u:p@h ftp://h admin one - [ ] { } , & * &a *a << !!binary | > # --- __proto__: \t".split(
-    " ",
-  ),
-  ..."/dev/zero / . .. \n \n \n \u0000 \ufeff é ~ null true 0x1".split(" "),
-  "x".repeat(300),
-  "\n  ",
-];
-
-function yaml(random: Random): string {
-  const words = Array.from({ length: random.below(60) }, () => random.pick(YAML_WORDS));
-  return random.once(4) ? random.bytes(random.below(200)).toString("latin1") : words.join(random.once(3) ? "\n" : " ");
-}
-
-const KUBECONFIG = {
-  apiVersion: "v1",
-  kind: "Config",
-  "current-context": "one",
-  clusters: [{ name: "c", cluster: { server: "https://10.0.0.5:6443", "certificate-authority-data": "Q0E=" } }],
-  users: [{ name: "u", user: { token: "t", tokenFile: "token" } }],
-  contexts: [{ name: "one", context: { cluster: "c", user: "u" } }],
-};
-
-const folder = makeFolder("fuzz-clusters");
-after(() => rmSync(folder, { recursive: true }));
-
-test("kubeconfigs", async () => {
-  mkdirSync(join(folder, "one"));
-  const path = join(folder, "one", "config");
-  let read = 0;
-  for (let index = 0; index < INPUTS; index++) {
-    const random = new Random(SEED, index);
-    writeFileSync(path, random.once(2) ? yaml(random) : JSON.stringify(damaged(KUBECONFIG, random)));
-    try {
-      const { server, token } = await readKubeconfig(path, random.once(5) ? "one" : undefined);
-      assert.match(server, /^https?:\/\/[^/@]+/, `input ${index}`);
-      assert.ok(token === undefined || typeof token === "string", `input ${index}`);
-      read += 1;
-    } catch (error) {
-      refusedShortly(error, index);
-    }
-  }
-  assert.ok(read > INPUTS / 20 && read < INPUTS / 2, `${read} of ${INPUTS} were read`);
-});
 
 const DNSMASQ_WORDS = [
   ..."server= local= address= rev-server= host-record= cname= ptr-record= txt-record= srv-host= mx-host= resolv-file=".split(
@@ -284,12 +108,6 @@ test("settings of kubelets", () => {
   }
   assert.ok(found > INPUTS / 20, `${found} addresses were found`);
 });
-
-function refusedShortly(error: unknown, index: number): void {
-  assert.ok(error instanceof BadSettings, `input ${index}: ${String(error)}`);
-  assert.ok(error.lines.length > 0 && error.lines.length <= MISTAKES_SHOWN_MAX, `input ${index}`);
-  for (const line of error.lines) assert.ok(line.length < REASON_CHARS, `input ${index}: ${line.length} characters`);
-}
 
 // The routes of a text; undefined if it was refused, with a place for each mistake. Nobody who writes such a file names a container, or a
 // node, which settings of dns11 alone may.

@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { BESIDE } from "./beside.ts";
 import { FILES } from "./files.ts";
 import { FLOODS } from "./floods.ts";
+import { IMAGES } from "./images.ts";
 import { Rig } from "./rig.ts";
 import { RULES_AND_SOCKETS } from "./rules.ts";
 import { LOOPS, SERVERS } from "./servers.ts";
@@ -26,6 +27,7 @@ const ATTACKS = [
   ...RULES_AND_SOCKETS,
   ...WORDS,
   ...BESIDE,
+  ...IMAGES,
   ...LOOPS,
 ].filter(({ title }) => title.includes(CHOSEN));
 let rig: Rig;

@@ -8,14 +8,17 @@ import { once } from "node:events";
 import { openSync, readdirSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
 
+import { LIMITS } from "../../src/base/limits.ts";
 import { Attachment } from "../../src/container/attach/attachment.ts";
 import { CONTAINER_MODE, type AttachMode, type ServedNamespace } from "../../src/container/attach/attach-mode.ts";
 import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { socketAddress } from "../../src/base/model/address.ts";
 import { AF_INET, SOCK_DGRAM, closeQuietly, sendTo, socket } from "../../src/kernel/libc.ts";
+import { dialIn } from "../../src/container/namespace/dial.ts";
 import { closeSockets } from "../../src/container/namespace/sockets.ts";
 import { DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
 import { aQuery } from "../support/scripted/builders.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
 import { Attachments, VIEW, answering, answeringWith, silent } from "../support/program/attachments.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -30,7 +33,9 @@ function attachmentIn(path: string, openEndpoint: OpenEndpoint = silent): Attach
 }
 
 async function rulesIn(netns: Netns): Promise<string> {
-  return (await netns.enter("nft", ["list", "ruleset"])).stdout.replace(/ # progname .*/, "");
+  const { stdout } = await netns.enter("nft", ["list", "ruleset"]);
+  // The mark of our own queries is random.
+  return stdout.replace(/ # progname .*/, "").replaceAll(/meta mark 0x[0-9a-f]{8} accept/g, "meta mark OWN accept");
 }
 
 /** The number of sockets of this process. */
@@ -53,7 +58,7 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 
 	chain zone {
 		type filter hook output priority raw; policy accept;
-		meta mark 0x646e7331 accept
+		meta mark OWN accept
 		ip saddr 127.0.0.11 udp sport ${udp} ct zone set ${ZONE}
 		ip daddr 127.0.0.11 udp dport ${udp} ct zone set ${ZONE}
 		ip saddr 127.0.0.11 tcp sport ${tcp} ct zone set ${ZONE}
@@ -64,7 +69,7 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 
 	chain query {
 		type nat hook output priority -101; policy accept;
-		meta mark 0x646e7331 accept
+		meta mark OWN accept
 		${onTrial}ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.11:${udp}
 		${onTrial}ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.11:${tcp}
 	}
@@ -331,7 +336,7 @@ test("where a policy is enforced its rules stay without an answer, until none is
   let isEnforced = true;
   const attachment = attaching.in(netns.netnsPath, {
     isEnforced: () => isEnforced,
-    ruleBackend: { backend: "nft", hasZones: true },
+    ruleBackend: { backend: "nft" },
   });
   await attachment.open();
   await attachment.verify();
@@ -439,4 +444,29 @@ test("redirects that come and go need no more sockets than the first time", asyn
   assert.deepEqual([...new Set(counts)], [4], counts.join(" "));
   for (const [index, seen] of ports.entries()) assert.deepEqual(seen, ports[index % 2]);
   await attachment.close();
+});
+
+test("a connection to Docker's resolver from before is spared as long as ever when the clock is set back", async (context) => {
+  await using netns = await Netns.create();
+  const resolver = await startUpstream(netns, { address: "127.0.0.11" });
+  const inside = openSync(netns.netnsPath, "r");
+  const server = { address: "127.0.0.11", port: 53, from: "host" } as const;
+  const connection = dialIn(attaching.runner, inside, server, "tcp", false);
+  const attachment = attachmentIn(netns.netnsPath, answering);
+  const spared = /tcp sport \d+ .*accept/;
+  try {
+    await attachment.open();
+    await attachment.verify();
+    assert.match(await rulesIn(netns), spared);
+    const [wallMs, passedMs] = [Date.now(), performance.now()];
+    context.mock.method(Date, "now", () => wallMs - 86_400_000);
+    context.mock.method(performance, "now", () => passedMs + LIMITS.verifyEveryMs);
+    await attachment.verify();
+    assert.doesNotMatch(await rulesIn(netns), spared);
+  } finally {
+    context.mock.restoreAll();
+    await attachment.close();
+    for (const fd of [connection, inside]) closeQuietly(fd);
+    await resolver[Symbol.asyncDispose]();
+  }
 });

@@ -43,6 +43,7 @@ function anAnswer(name: string): BriefKernelAnswer {
     answers: 0,
     authorities: 0,
     additionals: 0,
+    rotated: 0,
     message: Buffer.of(1, 2, 3),
     from: 0,
     to: 3,

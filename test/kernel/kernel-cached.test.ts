@@ -15,7 +15,18 @@ import { QueryHistories } from "../../src/query/history/query-histories.ts";
 import { Meter } from "../../src/query/record/meter.ts";
 import { Random } from "../fuzz/random.ts";
 import { PROCESS_PORT, kernelReply } from "../support/packets/kernel-program.ts";
-import { TYPE, aName, aQuery, aRecord, aReplyTo, aView, anOpt, u16, upstreams } from "../support/scripted/builders.ts";
+import {
+  TYPE,
+  aClient,
+  aName,
+  aQuery,
+  aRecord,
+  aReplyTo,
+  aView,
+  anOpt,
+  u16,
+  upstreams,
+} from "../support/scripted/builders.ts";
 import { dialHere } from "../unit/support/loopback.ts";
 import { QueryPath, type QueryPathParts, realNow } from "../unit/support/query-path.ts";
 import { type Reply, readReply } from "../unit/support/reply.ts";
@@ -28,13 +39,16 @@ const CONTAINER = "web-id";
 // A period ends every 8.6 s; then the process has to be asked twice again. The kernel's clock is that of its last tick.
 const TRIES = 6;
 const TICK_MS = 12;
+// So often that what is as likely as three others happens.
+const MANY = 200;
 
 const kernel = new KernelAnswers(LIMITS.kernelAnswers);
 
 interface ReplyScript {
   readonly rcode?: number;
   readonly ttls?: readonly number[];
-  readonly data?: Buffer;
+  // Of one answer after the other; the last one is that of the rest.
+  readonly data?: readonly Buffer[];
   readonly soaTtl?: number;
   readonly isAuthentic?: boolean;
   readonly authority?: Buffer;
@@ -42,9 +56,11 @@ interface ReplyScript {
 }
 
 function scripted(query: Buffer, script: ReplyScript): Buffer {
-  const { rcode = 0, ttls = [], data = Buffer.of(192, 0, 2, 1), soaTtl, additionals = [] } = script;
+  const { rcode = 0, ttls = [], data = [Buffer.of(192, 0, 2, 1)], soaTtl, additionals = [] } = script;
   const type = query.readUInt16BE(query.indexOf(0, 12) + 1);
-  const answers = ttls.map((ttl) => aRecord({ owner: Buffer.of(0xc0, 12), type, ttl, data }));
+  const answers = ttls.map((ttl, index) =>
+    aRecord({ owner: Buffer.of(0xc0, 12), type, ttl, data: data[Math.min(index, data.length - 1)] as Buffer }),
+  );
   const soa = Buffer.concat([
     aName("ns"),
     aName("admin"),
@@ -117,12 +133,20 @@ function dataOf(type: number, random: Random): Buffer {
   return Buffer.concat([Buffer.of(text.length), text]);
 }
 
+// Where addresses are the last records, their order is random.
+function inOrder({ question, answers, authorities }: Reply): Reply["answers"] {
+  const hasAddresses = question?.type === TYPE.A || question?.type === TYPE.AAAA;
+  if (!hasAddresses || authorities.length > 0) return answers;
+  const data = answers.map((record) => record.data).toSorted((a, b) => Buffer.compare(a, b));
+  return answers.map((record, index) => ({ ...record, data: data[index] as Buffer }));
+}
+
 function withoutTtls(reply: Buffer): unknown {
   const read = readReply(reply);
   const section = (records: Reply["answers"]): unknown => records.map((record) => ({ ...record, ttl: 0 }));
   const ttls = [...read.answers, ...read.authorities].map(({ ttl }) => ttl);
   return [
-    { ...read, answers: section(read.answers), authorities: section(read.authorities) },
+    { ...read, answers: section(inOrder(read)), authorities: section(read.authorities) },
     read.additionals.map(({ type, ttl }) => (type === TYPE.OPT ? ttl : 0)),
     ttls.map((ttl) => ttl > 0),
   ];
@@ -144,6 +168,71 @@ test("what is asked twice is repeated, as the process says it; what is asked onc
     assert.equal(kernelReply(world.space, once), undefined);
   }
   assert.equal(world.client.counters.cached, world.asked - world.upstream.queries.length);
+});
+
+for (const [what, type, bytes] of [
+  ["IPv4", TYPE.A, 4],
+  ["IPv6", TYPE.AAAA, 16],
+] as const) {
+  test(`of several ${what} addresses another one is the first each time, and all of them are there`, async (t) => {
+    const data = [1, 2, 3, 4].map((last) => Buffer.concat([Buffer.alloc(bytes - 1, 9), Buffer.of(last)]));
+    const world = new World(t, () => ({ ttls: [300, 300, 300, 300], data }));
+    const query = aQuery({ name: "popular.test", type });
+    const lastOf = (reply: Buffer): number[] => readReply(reply).answers.map((record) => record.data.at(-1) ?? 0);
+    for (const ask of [() => world.process(query), () => world.kernel(query)]) {
+      const first = new Set<number | undefined>();
+      for (let time = 0; time < MANY; time++) {
+        const given = lastOf((await ask()) as Buffer);
+        assert.deepEqual(
+          given.toSorted((a, b) => a - b),
+          [1, 2, 3, 4],
+        );
+        first.add(given[0]);
+      }
+      assert.equal(first.size, 4);
+    }
+  });
+}
+
+test("addresses after an alias change places, other types and replies with more records keep their order", async (t) => {
+  const alias = aRecord({ owner: Buffer.of(0xc0, 12), type: TYPE.CNAME, ttl: 300, data: aName("cdn.test") });
+  const address = (last: number): Buffer =>
+    aRecord({ owner: aName("cdn.test"), type: TYPE.A, ttl: 300, data: Buffer.of(192, 0, 2, last) });
+  const upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query, 0, [alias, ...[1, 2, 3].map(address)])));
+  t.after(async () => await upstream[Symbol.asyncDispose]());
+  const world = new World(t, (query) => ({
+    ttls: [300, 300, 300],
+    data: [1, 2, 3].map((last) => Buffer.of(query.includes("text") ? 3 : 192, 0, 2, last)),
+    ...(query.includes("more") && { soaTtl: 300 }),
+  }));
+  const client = aClient(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+  client.setMemory(world.space);
+  t.after(() => client.setMemory(undefined));
+  const first = new Set<number | undefined>();
+  const chased = aQuery({ name: "www.test", type: TYPE.A });
+  for (let time = 0; time < MANY; time++) {
+    await world.path.raw(client, chased);
+    const reply = kernelReply(world.space, chased);
+    if (reply === undefined) continue;
+    const [cname, ...addresses] = readReply(reply).answers;
+    assert.equal(cname?.type, TYPE.CNAME);
+    first.add(addresses[0]?.data[3]);
+  }
+  assert.equal(first.size, 3);
+  for (const [name, type] of [
+    ["text.test", TYPE.TXT],
+    ["more.test", TYPE.A],
+  ] as const) {
+    const query = aQuery({ name, type });
+    for (let time = 0; time < 32; time++) {
+      const { answers } = readReply((await (time % 2 ? world.kernel(query) : world.process(query))) as Buffer);
+      assert.deepEqual(
+        answers.map(({ data }) => data[3]),
+        [1, 2, 3],
+        name,
+      );
+    }
+  }
 });
 
 test("TTLs are counted down as the process does, from the age that the reply has already", async (t) => {
@@ -203,7 +292,7 @@ test("TTLs at the edges are those of the process, and what ends at once is not r
 
 test("a reply that is large, has many records or an extended error is the process's", async (t) => {
   const scripts: Record<string, ReplyScript> = {
-    large: { ttls: [300], data: Buffer.alloc(240, 65) },
+    large: { ttls: [300], data: [Buffer.alloc(240, 65)] },
     many: { ttls: Array.from({ length: 9 }, () => 300) },
     explained: { ttls: [300], additionals: [anOpt({ options: [[15, Buffer.of(0, 3)]] })] },
     fine: { ttls: Array.from({ length: 8 }, () => 300) },
@@ -310,7 +399,7 @@ test("random replies to random queries are the same from the kernel and the proc
     return {
       rcode,
       ttls: Array.from({ length: count }, () => 20 + random.below(100_000)),
-      data: dataOf(query.readUInt16BE(query.indexOf(0, 12) + 1), random),
+      data: Array.from({ length: 5 }, () => dataOf(query.readUInt16BE(query.indexOf(0, 12) + 1), random)),
       isAuthentic: random.once(2),
       ...((count === 0 || rcode === 3 || random.once(3)) && { soaTtl: 300 }),
     };

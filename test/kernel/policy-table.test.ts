@@ -20,6 +20,7 @@ import {
   framesBetweenPeers,
   framesOutside,
   framesToNeighbour,
+  sourceRoutedFrames,
 } from "../support/packets/hostile-frames.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { makeFolder } from "../support/rig/folder.ts";
@@ -123,6 +124,33 @@ test("no hostile frame arrives outside", async () => {
   await noneArrives(sender, meter, frames, fence);
 });
 
+test("no frame arrives that names the routers on its way, where the machine obeys it", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  for (const link of ["all", "br0"])
+    await network.machine.enter("sysctl", ["-qw", `net.ipv4.conf.${link}.accept_source_route=1`]);
+  await warmUp(network);
+  const sender = await network.packets(policed.netns, "eth0");
+  const meter = await network.packets(network.outside, "out0");
+  const open = { to: OUTSIDE.allowed, to6: OUTSIDE.allowed6 };
+  const frames = sourceRoutedFrames(partsOf(network, policed, other), open);
+  // A strict one is passed on only where its next router is on the next link, as no address here is.
+  await allArrive(
+    sender,
+    meter,
+    frames.filter(({ about }) => !about.includes("strict")),
+  );
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(
+    policed.id,
+    [open.to, open.to6].map((address) => ({ address: bytes(address) })),
+    KEEP_MS,
+  );
+  const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  await noneArrives(sender, meter, frames, fence);
+});
+
 test("no hostile frame arrives at a neighbour, who may be spoken to", async () => {
   const { network, policed, other } = await policedPair();
   await using _ = network;
@@ -185,6 +213,58 @@ test("the machine is reached only where the policy says so", async () => {
   await table.apply(network.policed(policed, { reachesHost: true }), [network.linkOf(policed)]);
   for (const address of own) assert.equal(await network.connect(policed, address, 443), "open", address);
   assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
+});
+
+// As an engine and a cluster do it: the port 8080 of every address of the machine leads outside, and so does a service.
+async function translate({ machine }: PolicedNetwork): Promise<void> {
+  const input = `
+    table inet translating { chain first { type nat hook prerouting priority dstnat;
+      fib daddr type local meta nfproto ipv4 tcp dport 8080 dnat ip to ${OUTSIDE.other}:443;
+      fib daddr type local meta nfproto ipv6 tcp dport 8080 dnat ip6 to [${OUTSIDE.other6}]:443;
+      ip daddr 203.0.113.9 tcp dport 80 dnat ip to ${OUTSIDE.other}:443;
+      ip6 daddr 2001:db8:9::9 tcp dport 80 dnat ip6 to [${OUTSIDE.other6}]:443;
+      ip daddr 203.0.113.8 tcp dport 80 dnat ip to 198.51.100.1:443; }; }`;
+  const { code, stderr } = await machine.enter("nft", ["-f", "-"], { input });
+  assert.equal(code, 0, stderr);
+}
+
+test("no answer opens an address of the machine, nor a port that it publishes", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  await network.serve(network.machine);
+  await translate(network);
+  const own = [GATEWAY[4], GATEWAY[6], "198.51.100.1", "2001:db8:1::1"];
+  const services = ["203.0.113.9", "2001:db8:9::9", "203.0.113.8"];
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(
+    policed.id,
+    [...own, ...services].map((address) => ({ address: bytes(address) })),
+    KEEP_MS,
+  );
+  for (const address of own)
+    for (const port of [443, 8080]) {
+      assert.equal(await network.connect(other, address, port), "open", `${address} ${port}`);
+      assert.equal(await network.connect(policed, address, port), "refused", `${address} ${port}`);
+    }
+  // What a cluster translates was sent elsewhere.
+  for (const address of services) assert.equal(await network.connect(policed, address, 80), "open", address);
+  // An address that the machine gets later is its own from then on, and one that it gives up is not.
+  await network.ip(network.machine, "address", "add", "203.0.113.9/32", "dev", "lo");
+  assert.equal(await network.connect(policed, "203.0.113.9", 80), "refused");
+  await network.ip(network.machine, "address", "delete", "203.0.113.9/32", "dev", "lo");
+  assert.equal(await network.connect(policed, "203.0.113.9", 80), "open");
+  const rules = own.map((address) => ({
+    isAllowed: true,
+    block: block(address, address.includes(":") ? 128 : 32),
+    port: 8080,
+    protocol: "tcp" as const,
+  }));
+  await table.apply(network.policed(policed, { rules }), [network.linkOf(policed)]);
+  for (const address of own) {
+    assert.equal(await network.connect(policed, address, 8080), "open", address);
+    assert.equal(await network.connect(policed, address, 443), "refused", address);
+  }
 });
 
 test("blocks of addresses are open or closed with their ports, and a denial wins", async () => {
@@ -288,14 +368,20 @@ test("connections that are open stay when their address is closed", async () => 
   await using _ = network;
   using table = await network.table();
   await table.apply(network.policed(policed), [network.linkOf(policed)]);
-  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], 1_000);
+  // However long the client needs until it connects.
+  const open = async (): Promise<void> =>
+    await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], 2_000);
+  await open();
   const script = `exec 3<>/dev/tcp/${OUTSIDE.allowed}/443; head -c 2 <&3; read -r; echo again >&3 && echo sent`;
   let isClosed: (value: unknown) => void = () => undefined;
   const until = new Promise((resolve) => (isClosed = resolve));
   let isOpen = false;
   const onOutput = (): void => void (isOpen = true);
   const client = policed.netns.enter("bash", ["-c", script], { until, onOutput });
-  await waitFor("the connection", () => (isOpen ? true : undefined));
+  await waitFor("the connection", async () => {
+    if (!isOpen) await open();
+    return isOpen ? true : undefined;
+  });
   await waitFor("the end of the address", async () =>
     (await network.connect(policed, OUTSIDE.allowed, 443)) === "refused" ? true : undefined,
   );
@@ -419,6 +505,36 @@ test("what fails for one container opens for the others, and is open for nobody"
   assert.equal(first.status, "rejected");
   const late = await Promise.allSettled([table.open(policed.id, opening, KEEP_MS)]);
   assert.equal(late[0].status, "rejected");
+});
+
+test("a held address sends nothing, also on open connections, until it is released or policed; the next process keeps it", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  await warmUp(network);
+  // Nothing answers what a held address sends, so a client of it waits; any other one is waited for.
+  const connects = async (member: Member, seconds: number): Promise<boolean> => {
+    const script = `exec 3<>/dev/tcp/${OUTSIDE.other}/443`;
+    return (await member.netns.enter("timeout", [String(seconds), "bash", "-c", script])).code === 0;
+  };
+  const isHeld = async (member: Member): Promise<boolean> => !(await connects(member, 1));
+  const isOpen = async (member: Member): Promise<boolean> => await connects(member, 60);
+  const before: PolicyTable = await network.table();
+  await before.hold([bytes(policed.address), bytes(policed.address6)]);
+  assert.deepEqual([await isHeld(policed), await isOpen(other)], [true, true]);
+  before[Symbol.dispose]();
+  using table = await waitFor("the socket's end", async () => await network.table().catch(() => undefined));
+  await table.hold([bytes(other.address)], true);
+  assert.deepEqual([await isHeld(policed), await isHeld(other)], [true, true]);
+  await table.hold([bytes(policed.address)]);
+  assert.deepEqual([await isHeld(policed), await isOpen(other)], [true, true]);
+  // What is policed has its rules, and is held again when these go.
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.hold([bytes(policed.address)]);
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
+  await table.remove(policed.id);
+  assert.equal(await isHeld(policed), true);
+  await table.hold([]);
+  assert.equal(await isOpen(policed), true);
 });
 
 test("the next process adopts the tables with what is open", async () => {

@@ -21,7 +21,7 @@ test("namespaces are detached one step a round, and nothing of ours stays in any
   const places = await Promise.all(Array.from({ length: COUNT }, async () => await Netns.create()));
   const reconciler = new Reconciler(
     {
-      ...attaching.parts({ ruleBackend: { backend: "iptables-legacy", hasZones: true } }),
+      ...attaching.parts({ ruleBackend: { backend: "nft" } }),
       openEndpointFor: () => answering,
     },
     () => {},
@@ -54,8 +54,8 @@ test("namespaces are detached one step a round, and nothing of ours stays in any
       [],
     );
     for (const netns of places) {
-      const { stdout } = await netns.enter("iptables-legacy-save");
-      assert.doesNotMatch(stdout, /DNS11/);
+      const { stdout } = await netns.enter("nft", ["list", "ruleset"]);
+      assert.doesNotMatch(stdout, /dns11/);
     }
   } finally {
     clearImmediate(timer);

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -152,6 +152,28 @@ test("the doctor prints findings as text, and reports what it cannot check", asy
   assert.match(nobody.stderr, /^dns11: No running container named "nobody"\n {2}Use a node name/);
   const none = await dns11(["kind", "doctor", "-H", engine.host, "--kind", "name=no*"]);
   assert.deepEqual([none.code, none.stdout], [0, "no KIND nodes found\n"]);
+});
+
+test("a dns11 that runs without nodes: status and doctor say how it gets them, which it does", async () => {
+  await using _ = await runKindNode(engine, { name: "later", networks: [NETWORK], entrypoint: "none" });
+  const folder = mkdtempSync(join(tmpdir(), "d11-kind-"));
+  const path = join(folder, "dns11.yaml");
+  writeFileSync(path, "version: 1\n");
+  try {
+    await using instance = await startDns11(engine, { args: ["--config", path], env: WITHOUT_KEEPER });
+    const text = `dns11 runs, and its settings select no nodes. Add \`kind: {nodes: [auto]}\` to ${path}, then run: dns11 reload.`;
+    assert.equal(await control(instance, "status"), `no KIND nodes are served\n${text}\n`);
+    const at = ["-H", engine.host, "--state-dir", instance.stateDir];
+    const { stdout } = await dns11(["kind", "doctor", ...at]);
+    assert.ok(stdout.includes(text), stdout);
+    writeFileSync(path, "version: 1\nkind: {nodes: [auto]}\n");
+    assert.equal((await dns11(["reload", ...at])).code, 0);
+    await waitFor("the node to be served", async () =>
+      (await control(instance, "status")).includes("later") ? true : undefined,
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("dns11 doctor runs the node checks for nodes, and --fix switches route_localnet on again in kind mode loopback", async () => {

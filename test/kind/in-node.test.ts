@@ -230,6 +230,8 @@ test("the commands of a run on a host work for one in a node, and SIGHUP reloads
     instance.signal("SIGHUP");
     await instance.prints(/settings reloaded/);
     assert.deepEqual(((await query("status")) as Status).settings["queries.log"]?.value, true);
+    await dig(rig.node, "@127.0.0.11", "web");
+    await instance.prints(/"name":"web".*"msg":"query"/);
   } finally {
     await rm(folder, { recursive: true });
   }

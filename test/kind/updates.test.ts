@@ -22,7 +22,7 @@ import {
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";
-import { pause, waitFor } from "../support/rig/wait.ts";
+import { pause, untilSame, waitFor } from "../support/rig/wait.ts";
 
 const MODES = ["listener", "loopback"] as const;
 /** How long a pod queries before and after the events. */
@@ -66,9 +66,7 @@ test(`${RELOADS} reloads, faster than they are applied, leave one table with the
   await waitFor("the pod to be answered", async () =>
     isDeepStrictEqual(await world.webFrom(pod, GATEWAY), world.found) ? true : undefined,
   );
-  await waitFor("the rules of the last settings", async () =>
-    isDeepStrictEqual(await shapeOf(node), earlier) ? true : undefined,
-  );
+  await untilSame("the rules of the last settings", async () => await shapeOf(node), earlier);
   await waitForWorkingNode(instance, node.name);
 });
 

@@ -3,7 +3,8 @@
 // even of a killed instance.
 
 import assert from "node:assert/strict";
-import { readdirSync, readlinkSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, readlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { check, run } from "../support/program/command.ts";
@@ -12,6 +13,7 @@ import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { systemFiles } from "../support/engine/system-files.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const HOME = "/usr/lib/dns11";
@@ -51,16 +53,39 @@ test("dpkg -i installs all files and starts nothing", async () => {
     "/usr/share/doc/dns11/copyright",
     "/usr/share/doc/dns11/README.md",
     "/usr/share/doc/dns11/docs/install.md",
-    "/usr/share/doc/dns11/docs/internals/README.md",
+    "/usr/share/doc/dns11/docs/examples/lease.py",
     SETTINGS,
   ]) {
     assert.ok(brought.includes(path), path);
   }
+  assert.deepEqual(
+    brought.filter((path) => path.includes("/docs/internals")),
+    [],
+    "they are for those who have the source",
+  );
   assert.equal(await host("sh", "-c", "ls /run/dns11 2>/dev/null || echo none"), "none\n");
   const metadata = await host("/usr/libexec/docker/cli-plugins/docker-dns", "docker-cli-plugin-metadata");
   assert.equal((JSON.parse(metadata) as { SchemaVersion: string }).SchemaVersion, "0.1.0");
   await host("dns11", "check-config", SETTINGS);
   assert.match(await host("gzip", "-dc", "/usr/share/man/man8/dns11.8.gz"), /^\.SS dns11 status$/m);
+});
+
+test("links of the documents lead to what is in the package, and those to internals to the repository", async () => {
+  const folder = join(makeFolder("deb"), "root");
+  await check("dpkg-deb", ["-x", await build("0.1.0"), folder]);
+  const root = join(folder, "usr/share/doc/dns11");
+  const documents = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".md"));
+  assert.ok(documents.length > 30);
+  let internals = 0;
+  for (const path of documents) {
+    for (const [, target = ""] of readFileSync(join(root, path), "utf8").matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)) {
+      const source = /^https:\/\/github\.com\/dns11\/dns11\/blob\/v[\d.]+\/(docs\/internals\/.*)/.exec(target)?.[1];
+      if (source === undefined && /^https?:/.test(target)) continue;
+      if (source !== undefined) internals++;
+      assert.ok(existsSync(source ?? join(root, dirname(path), target)), `${path}: ${target}`);
+    }
+  }
+  assert.ok(internals > 10);
 });
 
 test("dns11 serves with its own Node and the packaged settings file", async () => {

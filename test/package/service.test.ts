@@ -60,7 +60,7 @@ test("the unit wants dockerd and starts after it, but does not stop with it", ()
   assert.ok(unit.words("After").includes("docker.service"));
   for (const key of ["Requires", "BindsTo", "PartOf", "Requisite"]) assert.ok(!unit.keys.includes(key), key);
   assert.deepEqual([unit.value("Type"), unit.value("Restart")], ["notify", "always"]);
-  assert.equal(unit.value("ExecReload"), "/bin/kill -HUP $MAINPID");
+  assert.equal(unit.value("ExecReload"), "/usr/bin/dns11 reload --pid $MAINPID");
   assert.equal(unit.value("ExecStopPost"), "-/usr/bin/dns11 cleanup");
   // dns11's hang alarm ends a hang before the watchdog does.
   assert.ok(Number(unit.value("WatchdogSec")) > 8);

@@ -62,7 +62,16 @@ test("each part has a name for a screen reader", async () => {
   await using open = await shown();
   const { page } = open;
   const titles = await page.locator("main section h2").allTextContents();
-  assert.deepEqual(titles, ["Failing now", "Who sees whom", "Nameservers", "Ask", "Live queries", "Checks", "Events"]);
+  assert.deepEqual(titles, [
+    "Failing now",
+    "Over time",
+    "Who sees whom",
+    "Nameservers",
+    "Ask",
+    "Live queries",
+    "Checks",
+    "Events",
+  ]);
   const snapshot = await page.locator("body").ariaSnapshot();
   for (const landmark of ["- banner", "- main", "- contentinfo", '- region "Failing now"', "- status"]) {
     assert.ok(snapshot.includes(landmark), `${landmark} is not in ${snapshot.slice(0, 2_000)}`);

@@ -91,6 +91,8 @@ test("a service that is not on the network of its client, until it is connected"
   await page.getByRole("button", { name: "shop-api-1 looks up db, and it fails" }).waitFor();
   await page.locator(".chip-fails", { hasText: "shop-api-1" }).waitFor();
   assert.equal(await page.locator(".fail-arrow").count(), 1);
+  await page.getByRole("img", { name: "shop-api-1 looks up db, and it fails" }).waitFor();
+  assert.deepEqual(await page.locator(".fail-label").allTextContents(), ["db"]);
   await page.waitForFunction("document.title.includes('1 name fails')");
   await shop.run(fix);
   await untilMended(api, "db");
@@ -145,7 +147,8 @@ test("any name is explained, with the way of its query", async () => {
     /NXDOMAIN[\s\S]*docker network connect --alias web shop_back shop-web-1/,
   );
   await page.getByRole("button", { name: "shop-web-1 resolves api to 1 container" }).click();
-  await ask.locator(".records", { hasText: "shop-api-1 on shop_front" }).waitFor();
+  await page.locator("#visibility .explain-card .records", { hasText: "shop-api-1 on shop_front" }).waitFor();
+  await page.getByRole("button", { name: "Close the explanation" }).click();
 });
 
 test("Enter right after the last key asks for the whole name", async () => {
@@ -183,6 +186,39 @@ test("queries are shown as they arrive, filtered, and paused", async () => {
   await page.locator(".query", { hasText: "live-three.ok.test" }).first().waitFor();
 });
 
+test("the list of queries waits beside an explanation, until that is closed", async () => {
+  await dig(api, "read-one.ok.test");
+  const row = page.locator("#live .query", { hasText: "read-one.ok.test" }).first();
+  await row.click();
+  const card = page.locator("#live .explain-card");
+  await card.locator(".records").waitFor();
+  await dig(api, "read-two.ok.test");
+  await page.locator(".facts .connection.is-live").waitFor();
+  await waitFor("the page to know the query", async () => {
+    const { queries } = await shop.client.queries({ last: 5 });
+    return queries.some(({ name }) => name === "read-two.ok.test") ? true : undefined;
+  });
+  await page.getByText("Waiting while an explanation is open.").waitFor();
+  assert.equal(await page.locator("#live .query.is-explained", { hasText: "read-one.ok.test" }).count(), 1);
+  assert.equal(await page.locator("#live .query", { hasText: "read-two.ok.test" }).count(), 0);
+  const [of, beside] = [await row.boundingBox(), await card.boundingBox()];
+  assert.ok(of !== null && beside !== null && beside.x >= of.x + 500 && Math.abs(beside.y - of.y) < 340, "beside it");
+  await card.getByRole("button", { name: "Close the explanation" }).click();
+  await page.locator("#live .query", { hasText: "read-two.ok.test" }).first().waitFor();
+});
+
+test("queries and failures are counted over time", async () => {
+  const past = page.locator("#past");
+  await past.locator(".bars .bar").first().waitFor({ state: "attached" });
+  assert.match(
+    await past.locator(".panel-head .note").innerText(),
+    /^\d+ quer(?:y|ies), [1-9]\d* with NXDOMAIN or an error$/,
+  );
+  await past.getByRole("button", { name: "5 minutes" }).click();
+  await page.locator(".event", { hasText: "dns11 answers shop-api-1" }).waitFor();
+  await past.getByRole("button", { name: "All kept" }).click();
+});
+
 test("a fault that a test injects is named with its process, beside the query, and is no failure", async () => {
   const dns = await connect({ engine: shop.engine.host, stateDir: shop.instance.stateDir });
   const lab = await dns.lab({ container: api.name });
@@ -213,6 +249,20 @@ test("a container's drawer has its names, resolv.conf and queries", async () => 
   await connection.filter({ hasText: "never asked" }).filter({ hasText: "53/udp" }).waitFor();
   await page.keyboard.press("Escape");
   await drawer.waitFor({ state: "detached" }).catch(() => undefined);
+});
+
+test("docker compose down is no bad news, and a crash is", async () => {
+  const blog = await shop.projectCalled("blog");
+  // It ignores SIGTERM, as many programs do that are the first in their container: its exit code is that of SIGKILL.
+  await shop.service("wiki", ["blog_default"], { project: "blog", keys: { command: "sleep infinity" } });
+  await shop.run(blog.line("down", "-t", "1"));
+  const ofBlog = page.locator(".event", { hasText: "blog" });
+  await ofBlog.filter({ hasText: "blog-wiki-1 stopped" }).waitFor();
+  await ofBlog.filter({ hasText: "network blog_default removed" }).waitFor();
+  assert.equal(await page.locator(".event-bad", { hasText: "blog" }).count(), 0);
+  await shop.service("wiki", ["blog_default"], { project: "blog", isShort: true, keys: { command: "sh -c 'exit 3'" } });
+  await page.locator(".event-bad", { hasText: "blog-wiki-1 exited with code 3" }).waitFor();
+  await shop.run(blog.line("down", "-t", "1"));
 });
 
 test("the checks run, and end with what they found", async () => {
@@ -260,12 +310,15 @@ test("a snapshot opens from disk with its panels, asks for nothing, and names no
     await other.locator(part).first().waitFor();
   assert.deepEqual(await other.locator("main section h2").allTextContents(), [
     "Failing now",
+    "Over time",
     "Who sees whom",
     "Nameservers",
     "Last queries",
     "Events",
   ]);
   assert.equal(await other.getByRole("button", { name: "Explain" }).count(), 0);
+  await other.locator(".query").first().click();
+  assert.equal(await other.locator(".explain-card").count(), 0);
   const text = await other.locator("body").innerText();
   for (const name of ["shop", "db", "live-one"]) assert.doesNotMatch(text, new RegExp(`\\b${name}\\b`));
   assert.match(text, /Names and addresses are replaced/);
@@ -358,6 +411,7 @@ test("a service worker that another program has left for the port does not see t
 test("the page goes on when dns11 is started again, and says what is missing until then", async () => {
   await shop.instance.stop();
   await page.getByText("dns11 is not running since").waitFor();
+  await page.locator(".verdict.verdict-bad", { hasText: "dns11 is not running" }).waitFor();
   await page.locator(".chip", { hasText: "shop-db-1" }).waitFor();
   await using _again = await startDns11(shop.engine, { stateDir: shop.instance.stateDir });
   await page.locator(".connection.is-live").waitFor();

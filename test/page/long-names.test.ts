@@ -155,7 +155,7 @@ test("as long as nothing is known, the page says nothing about names", async () 
   await page.reload();
   await answered;
   await page.getByText("dns11 is not running since").waitFor();
-  assert.deepEqual(await textsOf(page, ".sentence strong"), ["Waiting for dns11"]);
+  assert.deepEqual(await textsOf(page, ".sentence strong"), ["dns11 is not running"]);
   assert.equal(await page.getByText("No name of a container fails").count(), 0);
   assert.equal(await page.locator("main > *").count(), 0);
 });

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 
+import type { QueryReport } from "../../src/api/queries.ts";
 import { type View, overflowOf, startBrowser } from "../support/page/browser.ts";
 import { SHOP_SAMPLE as SHOP, type Sample, manyContainers, sampleSnapshot } from "../support/page/sample.ts";
 import { type OpenSample, openSample } from "../support/page/served-sample.ts";
@@ -34,6 +35,8 @@ after(async () => await browser.close());
 async function shown(sample: Sample, view: View = {}): Promise<OpenSample> {
   return await openSample(browser, sampleSnapshot(sample), { view });
 }
+
+const AN_HOUR_AGO = new Date(Date.now() - 61 * 60_000).toISOString();
 
 /** How far things moved without anything having been done, as browsers count it. */
 const SHIFTS = `new Promise((resolve) => {
@@ -90,6 +93,53 @@ test("what is muted is hidden, also after a reload, until it is shown again", as
   await page.reload();
   await page.getByText("Show 1 muted").click();
   await page.locator(".failure").nth(1).waitFor();
+});
+
+test("A and AAAA of one lookup are one line, and fail as one", async () => {
+  const twice = (changes: Partial<QueryReport>): Partial<QueryReport>[] =>
+    ["A", "AAAA"].map((type) => ({ ...changes, type, time: new Date(0).toISOString() }));
+  const fails = { rcode: "NXDOMAIN", answers: 0, addresses: [] };
+  const [failure = assert.fail()] = SHOP.failures ?? [];
+  const queries = [...twice({ name: "db", ...fails }), ...twice({ name: "api" })];
+  await using open = await shown({ ...SHOP, queries, failures: [failure, { ...failure, type: "AAAA" }] });
+  const { page } = open;
+  await page.locator(".query", { hasText: "api" }).filter({ hasText: "A, AAAA" }).waitFor();
+  assert.deepEqual(await page.locator("#live .query td.what").allInnerTexts(), ["api", "db"]);
+  assert.equal(await page.locator("#live .query-bad").count(), 1);
+  assert.equal(await page.locator("#failing > .failures > .failure").count(), 1);
+});
+
+test("the page looks back as far as is chosen, in bars and in lists, and the bars are bounded", async () => {
+  const snapshot = sampleSnapshot({ ...SHOP, queries: [...(SHOP.queries ?? []), { name: "old", time: AN_HOUR_AGO }] });
+  const [history, failures] = [snapshot.history ?? assert.fail(), snapshot.failures ?? assert.fail()];
+  const day = Array.from({ length: 1_440 }, () => 10);
+  const minutes = { ...history.minutes, queries: day, failures: day.map((_, index) => (index < 1_380 ? 1 : 2)) };
+  const [first = assert.fail()] = failures.failures;
+  const mended = { ...first, name: "mended", last: AN_HOUR_AGO, earlier: "resolved" as const };
+  const more = {
+    history: { ...history, minutes },
+    failures: { ...failures, failures: [...failures.failures, { ...mended, cause: null }] },
+  };
+  await using open = await openSample(browser, snapshot, { more });
+  const { page } = open;
+  const past = page.locator("#past");
+  const look = async (label: string): Promise<readonly unknown[]> => {
+    await past.getByRole("button", { name: label }).click();
+    await past.locator("[aria-pressed=true]", { hasText: label }).waitFor();
+    const counts = [".bars g", "#events .event", ".earlier .failure"].map(
+      async (part) => await page.locator(part).count(),
+    );
+    const old = await page.locator("#live .query", { hasText: "old" }).count();
+    return [...(await Promise.all(counts)), old, await past.locator(".panel-head .note").innerText()];
+  };
+  assert.deepEqual(await look("All kept"), [96, 4, 1, 1, "14,400 queries, 1,500 with NXDOMAIN or an error"]);
+  assert.deepEqual(await look("1 hour"), [60, 4, 0, 0, "600 queries, 120 with NXDOMAIN or an error"]);
+  const [from, until] = (await page.locator(".bars-times span").allInnerTexts()).map((each) => each.slice(-5));
+  assert.equal(from, until, "an hour is between them");
+  const [bars, events, earlier] = await look("5 minutes");
+  assert.deepEqual([bars, events, earlier], [60, 0, 0]);
+  await page.getByText("Nothing has happened in this time.").waitFor();
+  assert.equal(await page.locator("#failing > .failures > .failure").count(), 2, "what fails now is shown in any case");
 });
 
 test("a project is chosen, and names become short", async () => {

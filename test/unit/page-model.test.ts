@@ -8,6 +8,8 @@ import { test } from "node:test";
 import { drawingOf } from "../../src/ui/page/model/drawing.ts";
 import { causeSentence } from "../../src/ui/page/model/cause-sentence.ts";
 import { CHIP_HEIGHT } from "../../src/ui/page/model/chip.ts";
+import { groupFailures } from "../../src/api/failure-groups.ts";
+import { isFailing } from "../../src/api/failures.ts";
 import { failingIn, failingOf, partsOf } from "../../src/ui/page/model/failing.ts";
 import { sharingOf } from "../../src/ui/page/model/sharing.ts";
 import { measuredRtt, runsOf } from "../../src/ui/page/model/spark-runs.ts";
@@ -120,6 +122,20 @@ test("one dead server is one entry, whatever is looked up", () => {
   );
 });
 
+test("the page and `dns11 failures` have one list: servers that fail count for any name, and a typo of an outside name for none", () => {
+  const failures = [
+    { container: "shop-api-1", name: "a.example", code: "upstreams-down", sentence: "down", result: "SERVFAIL" },
+    { container: "shop-web-1", name: "b.example", code: "upstream-error", sentence: "fails", result: "REFUSED" },
+    { container: "shop-web-1", name: "nx.example.com", code: "does-not-exist", sentence: "it does not exist" },
+    notOnBack("shop-api-1"),
+  ] as const;
+  const { failures: report } = sampleSnapshot({ ...SHOP, failures });
+  const listed = groupFailures((report?.failures ?? []).filter(isFailing)).flatMap(({ names }) => names);
+  const shown = failing(failures).now.filter(({ severity }) => severity !== "info");
+  assert.deepEqual(new Set(listed), new Set(["a.example", "b.example", "db"]));
+  assert.deepEqual(new Set(shown.flatMap(({ pairs }) => pairs.map(({ name }) => name))), new Set(listed));
+});
+
 test("the outside world counts less than a container's name, and what resolves now is of earlier", () => {
   const { now, earlier } = failing([
     { container: "shop-web-1", name: "nx.example.com", code: "does-not-exist", sentence: "it does not exist" },
@@ -148,6 +164,8 @@ test("the verdict counts what containers need, and is silent about the rest", ()
   ]);
   assert.equal(verdictOf({ ...known, shown: external.now }).level, "ok");
   assert.equal(verdictOf({ ...known, shown: external.now, containers: null }).level, "none");
+  const stopped = verdictOf({ ...known, shown: [], connection: "no-daemon" });
+  assert.deepEqual([stopped.level, stopped.text], ["bad", "dns11 is not running"]);
 });
 
 test("the table merges containers that see the same, and marks what is looked up and fails", () => {
@@ -241,16 +259,23 @@ test("an arrow leads from what fails to what it needs", () => {
     scope: ALL,
     failing: failing([notOnBack("shop-api-1"), notOnBack("shop-api-2")]).now,
   };
-  const { arrows, chips } = drawingOf(known, 600);
-  assert.equal(arrows.length, 1);
+  const { arrows, labels, chips } = drawingOf(known, 600);
+  assert.deepEqual(
+    arrows.map(({ title }) => title),
+    ["shop-api-1 looks up db, and it fails"],
+  );
+  assert.deepEqual(
+    labels.map(({ text }) => text),
+    ["db"],
+  );
   assert.equal(chips.find(({ label }) => label.startsWith("api"))?.state, "fails");
 });
 
-test("no arrow crosses a chip or the name of a network, whatever the width", () => {
+test("no arrow and none of their labels crosses a chip or the name of a network, whatever the width", () => {
   const { networks, containers, failures } = sampleSnapshot(longNames());
   const known = { networks, containers, failing: failingOf(failures, ALL, new Set(), Date.now()).now, scope: ALL };
   for (const width of [320, 600, 1_200]) {
-    const { arrows, chips, lines, textX } = drawingOf(known, width);
+    const { arrows, labels, chips, lines, textX, height } = drawingOf(known, width);
     assert.ok(arrows.length > 4);
     const boxes = [
       ...chips.map(({ x, y, width: wide, label }) => ({ x, y, right: x + wide, bottom: y + CHIP_HEIGHT, label })),
@@ -267,6 +292,17 @@ test("no arrow crosses a chip or the name of a network, whatever the width", () 
         );
         assert.equal(hit?.label, undefined, `${width} pixels: ${key}`);
       }
+    }
+    const texts = labels.map(({ text: label, x, y }) => {
+      return { label, x, y: y - 8, right: x + label.length * 6.4, bottom: y + 3 };
+    });
+    assert.ok(texts.length > 1 && texts.every(({ bottom }) => bottom < height));
+    for (const text of texts) {
+      const hit = [...boxes, ...texts].find(
+        (each) =>
+          each !== text && text.right > each.x && text.x < each.right && text.bottom > each.y && text.y < each.bottom,
+      );
+      assert.equal(hit?.label, undefined, `${width} pixels: the label ${text.label}`);
     }
   }
 });

@@ -18,7 +18,7 @@ export interface KeptRun {
 }
 
 /** What runs inside, apart from the packages of the release. */
-const FILES = ["package-lock.json", "scripts/demo.mjs"];
+const FILES = ["package-lock.json", "scripts/demo.mjs", "scripts/shop.mjs"];
 const PROGRAM = "dist";
 
 export class KeptRuns {

@@ -3,9 +3,9 @@
 // src/action/start.ts
 import { spawn, spawnSync as spawnSync2 } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync as existsSync2, mkdtempSync, openSync, readFileSync as readFileSync3, writeFileSync } from "node:fs";
+import { existsSync as existsSync3, mkdtempSync, openSync, readFileSync as readFileSync3, writeFileSync } from "node:fs";
 import { join as join5 } from "node:path";
-import { setTimeout as sleep2 } from "node:timers/promises";
+import { setTimeout as sleep3 } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 // src/base/lib/fault.ts
@@ -23,10 +23,6 @@ var Fault = class extends Error {
     this.isFinal = options.isFinal ?? false;
   }
 };
-function reasonOf(thrown) {
-  if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause === void 0 ? thrown.message : `${thrown.message}: ${reasonOf(thrown.cause)}`;
-}
 function codeOf(thrown) {
   if (thrown instanceof Error && "code" in thrown && typeof thrown.code === "string") return thrown.code;
   return void 0;
@@ -34,8 +30,16 @@ function codeOf(thrown) {
 
 // src/action/place.ts
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync as readFileSync2 } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { existsSync as existsSync2, readFileSync as readFileSync2 } from "node:fs";
+import { setTimeout as sleep2 } from "node:timers/promises";
+
+// src/api/start-remedy.ts
+import { existsSync } from "node:fs";
+var UNITS = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+function startRemedy(otherwise, folders2 = UNITS) {
+  const isInstalled = folders2.some((folder) => existsSync(`${folder}/dns11.service`));
+  return isInstalled ? "Start it with: sudo systemctl start dns11. If it has ended: journalctl -u dns11" : `Start it with: ${otherwise}`;
+}
 
 // src/api/lines.ts
 async function* linesOf(answer) {
@@ -340,7 +344,7 @@ var ControlClient = class {
     const code = codeOf(cause);
     if (code === "ENOENT" || code === "ECONNREFUSED") {
       return new Fault("NOT_RUNNING", `dns11 is not running for this engine (nothing listens at "${this.#path}")`, {
-        remedy: "Start it with: dns11 run"
+        remedy: startRemedy("dns11 run")
       });
     }
     const isDenied = code === "EACCES";
@@ -361,134 +365,7 @@ function parametersOf(filter) {
 // src/api/locate.ts
 import { readdirSync, realpathSync } from "node:fs";
 import { dirname, basename, join as join4 } from "node:path";
-
-// src/api/engine-address.ts
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join as join2 } from "node:path";
-
-// src/api/own-engine.ts
-import { statSync } from "node:fs";
-import { join } from "node:path";
-var ROOT = 0;
-function ownSocket(env, user) {
-  const folder = runtimeFolder(env, user);
-  const path = folder === void 0 ? void 0 : join(folder, "docker.sock");
-  return path !== void 0 && ownerOf(path) === user ? path : void 0;
-}
-function isOwnEngine(socketPath, env, user) {
-  if (user === ROOT) return false;
-  const folder = runtimeFolder(env, user);
-  const owner = ownerOf(socketPath);
-  return owner === void 0 ? folder !== void 0 && socketPath.startsWith(`${folder}/`) : owner === user;
-}
-function ownerOf(path) {
-  try {
-    return statSync(path).uid;
-  } catch {
-    return void 0;
-  }
-}
-function runtimeFolder(env, user) {
-  const folder = env["XDG_RUNTIME_DIR"];
-  return user === ROOT || folder === void 0 || !folder.startsWith("/") ? void 0 : folder;
-}
-
-// src/api/engine-address.ts
-var DEFAULT_SOCKET = "/var/run/docker.sock";
-var BY_DEFAULT = "the default";
-function engineAddress(flag, env, user = process.getuid?.() ?? 0) {
-  if (flag !== void 0 && flag !== "") return parse(flag, "-H");
-  const host = env["DOCKER_HOST"];
-  if (host !== void 0 && host !== "") return parse(host, "DOCKER_HOST");
-  const folder = env["DOCKER_CONFIG"] || join2(env["HOME"] || "/root", ".docker");
-  const context = env["DOCKER_CONTEXT"] || readJson(join2(folder, "config.json"))?.["currentContext"];
-  if (typeof context !== "string" || context === "" || context === "default") {
-    return { socketPath: ownSocket(env, user) ?? DEFAULT_SOCKET, source: BY_DEFAULT };
-  }
-  return parse(contextHost(folder, context), `docker context "${context}"`);
-}
-function parse(text, source) {
-  if (text.startsWith("unix://")) return { socketPath: text.slice("unix://".length) || DEFAULT_SOCKET, source };
-  const scheme = /^([a-z]+):\/\//.exec(text)?.[1] ?? "tcp";
-  if (scheme === "npipe" || scheme === "fd") {
-    throw new Fault(
-      "BAD_ENGINE",
-      `Unsupported engine address "${text}" (from ${source}): ${scheme} is not a unix socket`,
-      {
-        remedy: "Use a unix socket, such as -H unix:///var/run/docker.sock"
-      }
-    );
-  }
-  throw new Fault(
-    "ENGINE_ELSEWHERE",
-    `Unsupported engine address "${text}" (from ${source}): the engine may be on another machine`,
-    {
-      remedy: `dns11 enters the containers' namespaces, so run it on that machine, with -H unix://${DEFAULT_SOCKET}`
-    }
-  );
-}
-function contextHost(folder, context) {
-  const digest = createHash("sha256").update(context).digest("hex");
-  const meta = readJson(join2(folder, "contexts", "meta", digest, "meta.json"));
-  const endpoints = meta?.["Endpoints"];
-  const docker = isRecord(endpoints) ? endpoints["docker"] : void 0;
-  const host = isRecord(docker) ? docker["Host"] : void 0;
-  if (typeof host === "string") return host;
-  throw new Fault("BAD_ENGINE", `The docker context "${context}" does not exist or has no engine address`, {
-    remedy: "List the contexts with: docker context ls. Or set the socket with -H."
-  });
-}
-function readJson(path) {
-  try {
-    const value = JSON.parse(readFileSync(path, "utf8"));
-    return isRecord(value) ? value : void 0;
-  } catch {
-    return void 0;
-  }
-}
-function isRecord(value) {
-  return typeof value === "object" && value !== null;
-}
-
-// src/base/cluster-limits.ts
-var CLUSTER_LIMITS = {
-  /** Services, and EndpointSlices with the endpoints in them, in memory: some 0.7 KB for each endpoint. Further ones are left out and counted. */
-  clusterServices: 2e4,
-  clusterSlices: 4e4,
-  clusterEndpoints: 2e5,
-  /** Endpoints read of one EndpointSlice, which is what the API allows; addresses of each; ports of a service or slice. */
-  sliceEndpoints: 1e3,
-  endpointAddresses: 8,
-  clusterPorts: 100,
-  /** Records in one answer: what is beyond fits into no UDP reply. */
-  clusterAnswerRecords: 256,
-  /** Endpoints visited for one host name or one address, which any number may have; the rest is left out. */
-  clusterVisits: 1024,
-  /** The TTL of its names, as CoreDNS has it: endpoints come and go. */
-  clusterTtlSeconds: 5,
-  /** Objects on a page of a list: an EndpointSlice with 100 endpoints has 25 KB. */
-  clusterPageObjects: 50,
-  /**
-   * Bytes of one reply, or of one change: parsing them takes some 10 ms, in which no query is answered. A page is made smaller until it
-   * fits; the largest EndpointSlice has 300 KB.
-   */
-  clusterReplyBytes: 1024 * 1024,
-  /** Time for a reply, and for a stream to begin. */
-  clusterCallMs: 5e3,
-  /** How long the API is asked to keep a stream of changes open, and how much longer it may take: it is away then. */
-  clusterWatchSeconds: 60,
-  clusterWatchGraceMs: 1e4,
-  clusterRetryFirstMs: 200,
-  clusterRetryLastMs: 1e4,
-  /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
-  clusterNodes: 256,
-  clusterDnsPollMs: 2e3,
-  /** How long a start waits for the names. */
-  clusterSettleMs: 5e3,
-  /** Bytes of a kubeconfig, and of a file that it names. */
-  clusterFileBytes: 1024 * 1024
-};
+import { setTimeout as sleep } from "node:timers/promises";
 
 // src/base/declared-limits.ts
 var DECLARED_LIMITS = {
@@ -752,8 +629,8 @@ var LIMITS = {
    * sent yet. A connection that needs more is closed.
    */
   streamBytes: { whole: 128 * 1024 * 1024, each: 8 * 1024 * 1024, always: 256 * 1024 },
-  /** Queries on one connection, as in Docker; then it is closed, and a client with more queries opens another. */
-  tcpQueries: 128,
+  /** Queries on one connection in strict mode, as in Docker; then it is closed, and what else has arrived gets no answer. */
+  tcpQueriesStrict: 128,
   /** Concurrent queries of one connection; further ones stay in the socket. */
   tcpPipelined: 32,
   /** Time from connecting to the first complete query; then the connection is closed. */
@@ -814,6 +691,11 @@ var LIMITS = {
   upstreamSocketsTotal: 4096,
   /** The share of the process's descriptors for sockets to upstreams. */
   upstreamDescriptorShare: 0.25,
+  /**
+   * Descriptors kept back for a server without a socket when all others are in use: three of the host, as many as a resolv.conf has,
+   * and one of a container's own. Without them served containers would resolve nothing that is neither local nor cached.
+   */
+  upstreamDescriptorsKept: 4,
   /** The share reserved for TCP connections of clients when the number of containers that fit is computed. */
   connectionDescriptorShare: 0.25,
   /**
@@ -883,20 +765,31 @@ var LIMITS = {
   /** Consecutive timeouts, and the time they must span, before an upstream is down. */
   downAfterQueries: 3,
   downAfterMs: 1e3,
+  /** The same, at most, for an upstream that usually takes longer. */
+  downAfterMsSlow: 3e3,
   /**
    * Consecutive errors of sockets, each opened after the error before, until an upstream counts as unreachable and a query
    * goes on to the next one. Whoever can send packets to the host can forge one, for ports that it guesses.
    */
   downAfterSocketErrors: 3,
-  /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
-  downAfterErrors: 8,
-  /** How many of these, in different zones again, must come from containers other than the first, where several use it. */
-  downAfterErrorsOthers: 3,
+  /**
+   * The reply of a lower upstream waits for those before it in the list: until so long before the end of the time budget, when the
+   * client gets it and still waits; how often is looked whether one of them is down by now; and so long it is cached, at most,
+   * if one of them had not answered.
+   */
+  heldUntilMs: 400,
+  heldCheckMs: 100,
+  lowerReplySeconds: 30,
   /** How long until an upstream that is down gets a trial query, in addition to the one that another upstream gets. */
   trialMsFirst: 500,
   trialMsLast: 3e4,
   /** How long an upstream that rejects EDNS is queried without it. */
   withoutEdnsMs: 15 * 6e4,
+  /** The same for one that is silent to queries with EDNS, with AD or over UDP; and how many silences in a row show that. */
+  silentMs: 15 * 6e4,
+  silencesInRow: 3,
+  /** How long an upstream that was silent over TCP is tried there only if no other one has the whole reply. */
+  tcpBlockedMs: 6e4,
   /** How long an upstream with a forwarding loop is skipped, and how often loops are probed for. */
   loopMs: 6e4,
   loopProbeEveryMs: 3e4,
@@ -907,7 +800,7 @@ var LIMITS = {
   /** The TTL of a stale reply, and how long after a failure it is sent at once. */
   staleTtlSeconds: 30,
   staleForMs: 3e4,
-  /** How long a failure is cached after a timeout, and after an error reply (RFC 9520). */
+  /** How long a failure is cached after a timeout or while there is a stale answer, and after an error reply (RFC 9520). */
   failureTimeoutMs: 1e3,
   failureReplyMs: 5e3,
   /** Entries with this share of their TTL left and this many hits are prefetched, and how many at once. */
@@ -925,11 +818,9 @@ var LIMITS = {
   probeMs: 1e3,
   /** How often rules are verified without a reported change. */
   verifyEveryMs: 6e4,
-  /** The same without change reports from the kernel (iptables-legacy): flushed rules may be missing for this long. */
-  verifyUnwatchedEveryMs: 15e3,
   /**
    * How long a change in a namespace may wait for a lock there. After the first time the next container has its turn; after
-   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms, and with iptables 50 ms; a
+   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms; a
    * blocklist of 200,000 addresses holds the lock for half a second.
    */
   jobSlowMs: 50,
@@ -937,9 +828,8 @@ var LIMITS = {
   /** So many late changes within this time, and the container is quarantined. */
   lateUntilQuarantine: 3,
   lateWindowMs: 6e5,
-  /** Time limit for a program that reads or writes rules, most of it waiting for another program's lock. */
-  iptablesMs: 3e3,
-  iptablesLockSeconds: 2,
+  /** Time limit for nft, which lists rules for a bug report; most of it waiting for another program's lock. */
+  nftListMs: 3e3,
   /**
    * Foreign rules changed in a namespace: the probe waits for this quiet time, which is also the shortest time between
    * two probes.
@@ -981,30 +871,6 @@ var LIMITS = {
   /** The size of a dump that is read in parts, between which queries are answered. */
   dumpBytesInParts: 64 * 1024 * 1024,
   /**
-   * Destinations of each container that the kernel records between two readings, for each IP version; a container that
-   * scans fills its own set only. Then the same number in the history, for both.
-   */
-  egressKernel: 1024,
-  egressConnections: 1024,
-  /** The same for all containers together: 200 bytes each. The container with the most gives up its oldest. */
-  egressConnectionsTotal: 1e5,
-  /** How long the kernel keeps a destination that is not used any more: several readings. */
-  egressKernelMs: 5 * 6e4,
-  /** How long a datagram to a container has its answers told from connections of its own, and how many at a time. */
-  egressIncomingMs: 3 * 6e4,
-  egressIncoming: 1024,
-  /** How often the process reads what the kernel recorded. */
-  egressReadEveryMs: 3e4,
-  /** Containers whose recording begins in one transaction. */
-  egressBatch: 16,
-  /** Containers that have ended, and are still shown. */
-  egressEnded: 64,
-  /** Addresses that each container was answered with, and names of each; the oldest are forgotten. */
-  egressAddresses: 1024,
-  egressNames: 8,
-  /** How long the names of a container that has ended are kept for its last connections. */
-  egressLingerMs: 6e4,
-  /**
    * How often the links of containers on the host are read again: the kernel may drop reports of changes while there are
    * very many.
    */
@@ -1034,14 +900,8 @@ var LIMITS = {
    * counts as foreign. Reading this much takes 30 ms, its own program 80 ms.
    */
   xtableBytes: 4 * 1024 * 1024,
-  /** What iptables-save may print of a namespace: more than a table of that length makes. */
-  iptablesSavedBytes: 4 * 1024 * 1024,
-  /** Rules of a namespace that mention our chains of iptables-legacy. */
-  iptablesRulesOfOurs: 4096,
   /** How long tables of iptables-legacy may take to be read, most of it waiting for another program's lock. */
   xtablesMs: 500,
-  /** The same for a cleanup, which must not overlook chains: less than `jobLateMs`, after which it gives up the namespace. */
-  xtablesCleanupMs: 1800,
   /** How often a table that changes while it is read is read again. */
   xtableReads: 3,
   /**
@@ -1076,6 +936,8 @@ var LIMITS = {
   /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
   formerAddresses: 256,
   formerAddressMs: 6e5,
+  /** Names that containers had until they were renamed. */
+  formerNames: 256,
   /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
   failureBytes: { near: 2304, outside: 1152 },
   /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
@@ -1099,13 +961,13 @@ var LIMITS = {
   tailQueriesEach: 8,
   /** Queries in one API response: the most recent. */
   queriesReturned: 1e4,
-  /** Lines of the query log a second; those left out are counted. */
-  queryLogLines: 500,
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
   ...LISTENER_LIMITS,
   ...ETCD_LIMITS,
-  ...CLUSTER_LIMITS,
+  /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
+  clusterNodes: 256,
+  clusterDnsPollMs: 2e3,
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,
   /** Labels of one image, in characters; with more, all labels of its containers count as the image's. */
@@ -1115,17 +977,45 @@ var LIMITS = {
    * until they are known. Its names resolve meanwhile. Engines take 0.5 ms, 8 ms with the containerd image store.
    */
   imageWaitMs: 1e3,
+  /**
+   * Bytes that are kept of what the engine says of one container, network or image: a name, of 10,000 aliases, takes 20. Of
+   * one text: twice as long as a label may be. Of a whole list. What the author of an image writes has less.
+   */
+  engineValueBytes: 2 * 1024 * 1024,
+  engineTextBytes: 8192,
+  engineReplyBytes: 64 * 1024 * 1024,
+  /** Labels that are read of each container: those that dns11 knows, and those by which people have chosen containers. */
+  labelKeys: 256,
+  /** Ports that an image exposes, and that a container publishes: what is beyond is passed over. */
+  exposedPorts: 1024,
+  /** A reply that goes on arriving may take so many times as long as the engine may be silent. */
+  engineReadTimes: 6,
+  /**
+   * How long a container may be unknown before it is held, where it might have an enforced policy: the engine describes one
+   * that starts after 11 to 40 ms.
+   */
+  factsLateMs: 250,
   /** Concurrent inspects: the engine works on one container at a time, and more only queue there. */
   inspectsAtOnce: 8,
-  /** Time limit of one inspect; it is retried later. */
+  /** How long the engine may be silent in an inspect; it is retried later. */
   inspectMs: 1e4,
-  /** Time limit of a list, for which the engine visits every container. */
+  /** The same in a list, for which the engine visits every container. */
   listMs: 3e4,
+  /** Zones of which a server remembers how it failed them. */
+  failedZones: 64,
+  /** How long a reply that came too late says of a server that it is slow, and not away. */
+  lateReplyMs: 6e4,
+  /** How long it may be silent to what it answers at once, before nobody waits for it who knows something without it. */
+  engineSilentMs: 1e3,
   /**
    * How often the whole list is compared with the known state, in case an event was lost or the stream is dead; a reply
    * also shows that the engine is alive.
    */
   resyncEveryMs: 6e4,
+  /** Names of probes that are remembered: one may arrive late. */
+  sentProbes: 256,
+  /** Containers that do not run and are remembered as they were inspected, for their next start: what each has is as for a running one. */
+  startingContainers: 64,
   /** How long a created container may take to start before its names are known as those of a stopped one. */
   startAfterCreateMs: 250,
   /** Backoff of reconnections to the engine. */
@@ -1212,6 +1102,8 @@ var LIMITS = {
   historySamples: 60,
   historyEveryMs: 5e3,
   historyServers: 64,
+  /** Minutes with how many queries there were: a day, some 25 KB. */
+  historyMinutes: 1440,
   /** Containers, networks and cache entries in one list, and rows and columns of the matrix; the rest is counted. */
   containersListed: 2e3,
   networksListed: 1e3,
@@ -1238,19 +1130,43 @@ var LIMITS = {
   },
   /**
    * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and
-   * connections to it stay. And in one transaction: what is more waits for the next.
+   * connections to it stay. And in one transaction, in which each container has the same share: more take over 10 ms to write and
+   * to apply, and the rest waits for the next one.
    */
   policyOpenAddresses: 4096,
+  policyOpenedAtOnce: 256,
   /**
    * Addresses and aliases in an answer to a container with a policy, each of which is judged for every query that waits for it. One
    * with more counts as unreadable. So many A records fill 64 KB; a chain of aliases has two records for each, with its DNAME.
    */
   policyAnswerAddresses: 4096,
   policyAnswerAliases: 32,
-  policyOpenedAtOnce: 1024,
+  /** Addresses of answers of which is kept whether they are the machine's: some 400 KB. With one more, all are looked up again. */
+  policyHostAddresses: 4096,
   /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
   policyRefusedAddresses: 256,
   policyRefusedMs: 864e5,
+  /**
+   * Questions of a container with a policy that leave the machine in a minute, for each rule that allows them; twice as many at once.
+   * Each carries some bytes: what was chosen, and when. A name needs 4, for IPv4 and IPv6 where its addresses never live longer than
+   * `policyRecentMs`; the rest is for other types, options and TCP.
+   */
+  policyQuestionsPerMinute: 30,
+  /** The same for a wildcard: thirty such names. For each new name that it allows in a minute come two more, for IPv4 and IPv6. */
+  policyWildcardQuestionsPerMinute: 120,
+  /**
+   * How long the same query of a container with a policy gets the same answer, whatever its TTL, and an error of our own. So long
+   * does Java keep an address, too: a program can do with that where addresses change without notice.
+   */
+  policyRecentMs: 3e4,
+  policyRecentFailureMs: 5e3,
+  /** So long after a question has left, the same one counts as waiting for its answer: it joins the one in flight, also with a short time budget. */
+  policyJoinedMs: 500,
+  /** Memory for these answers of one container, some 300 of usual length; the one that was repeated least recently is dropped. */
+  policyRecentBytes: 128 * 1024,
+  /** How long what a container has asked lately counts after it has ended: starting again gives it no more questions. And so many such containers. */
+  policyFormerMs: 12e4,
+  policyFormer: 1e3,
   /** What is kept of networks to close at boot: the file, networks in it, and blocks of each. A daemon has some dozens. */
   closedNetworksBytes: 256 * 1024,
   closedNetworks: 1e3,
@@ -1259,6 +1175,95 @@ var LIMITS = {
   channelBytes: 16 * 1024,
   channelDescriptors: 240
 };
+
+// src/api/engine-address.ts
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join as join2 } from "node:path";
+
+// src/api/own-engine.ts
+import { statSync } from "node:fs";
+import { join } from "node:path";
+var ROOT = 0;
+function ownSocket(env, user) {
+  const folder = runtimeFolder(env, user);
+  const path = folder === void 0 ? void 0 : join(folder, "docker.sock");
+  return path !== void 0 && ownerOf(path) === user ? path : void 0;
+}
+function isOwnEngine(socketPath, env, user) {
+  if (user === ROOT) return false;
+  const folder = runtimeFolder(env, user);
+  const owner = ownerOf(socketPath);
+  return owner === void 0 ? folder !== void 0 && socketPath.startsWith(`${folder}/`) : owner === user;
+}
+function ownerOf(path) {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return void 0;
+  }
+}
+function runtimeFolder(env, user) {
+  const folder = env["XDG_RUNTIME_DIR"];
+  return user === ROOT || folder === void 0 || !folder.startsWith("/") ? void 0 : folder;
+}
+
+// src/api/engine-address.ts
+var DEFAULT_SOCKET = "/var/run/docker.sock";
+var BY_DEFAULT = "the default";
+function engineAddress(flag, env, user = process.getuid?.() ?? 0) {
+  if (flag !== void 0 && flag !== "") return parse(flag, "-H");
+  const host = env["DOCKER_HOST"];
+  if (host !== void 0 && host !== "") return parse(host, "DOCKER_HOST");
+  const folder = env["DOCKER_CONFIG"] || join2(env["HOME"] || "/root", ".docker");
+  const context = env["DOCKER_CONTEXT"] || readJson(join2(folder, "config.json"))?.["currentContext"];
+  if (typeof context !== "string" || context === "" || context === "default") {
+    return { socketPath: ownSocket(env, user) ?? DEFAULT_SOCKET, source: BY_DEFAULT };
+  }
+  return parse(contextHost(folder, context), `docker context "${context}"`);
+}
+function parse(text, source) {
+  if (text.startsWith("unix://")) return { socketPath: text.slice("unix://".length) || DEFAULT_SOCKET, source };
+  const scheme = /^([a-z]+):\/\//.exec(text)?.[1] ?? "tcp";
+  if (scheme === "npipe" || scheme === "fd") {
+    throw new Fault(
+      "BAD_ENGINE",
+      `Unsupported engine address "${text}" (from ${source}): ${scheme} is not a unix socket`,
+      {
+        remedy: "Use a unix socket, such as -H unix:///var/run/docker.sock"
+      }
+    );
+  }
+  throw new Fault(
+    "ENGINE_ELSEWHERE",
+    `Unsupported engine address "${text}" (from ${source}): the engine may be on another machine`,
+    {
+      remedy: `dns11 enters the containers' namespaces, so run it on that machine, with -H unix://${DEFAULT_SOCKET}`
+    }
+  );
+}
+function contextHost(folder, context) {
+  const digest = createHash("sha256").update(context).digest("hex");
+  const meta = readJson(join2(folder, "contexts", "meta", digest, "meta.json"));
+  const endpoints = meta?.["Endpoints"];
+  const docker = isRecord(endpoints) ? endpoints["docker"] : void 0;
+  const host = isRecord(docker) ? docker["Host"] : void 0;
+  if (typeof host === "string") return host;
+  throw new Fault("BAD_ENGINE", `The docker context "${context}" does not exist or has no engine address`, {
+    remedy: "List the contexts with: docker context ls. Or set the socket with -H."
+  });
+}
+function readJson(path) {
+  try {
+    const value = JSON.parse(readFileSync(path, "utf8"));
+    return isRecord(value) ? value : void 0;
+  } catch {
+    return void 0;
+  }
+}
+function isRecord(value) {
+  return typeof value === "object" && value !== null;
+}
 
 // src/base/model/engine-fault.ts
 function engineFault(error, socketPath) {
@@ -1287,7 +1292,7 @@ function engineFault(error, socketPath) {
         remedy: "Check that dockerd is running: systemctl status docker."
       });
     default:
-      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, {
+      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer`, {
         cause: error,
         remedy: "Check that dockerd is running: systemctl status docker."
       });
@@ -1329,27 +1334,48 @@ function controlPath(folder) {
 
 // src/api/locate.ts
 var ABSENT = /* @__PURE__ */ new Set(["ENGINE_NO_SOCKET", "ENGINE_AWAY"]);
-async function locateControl(stateDir, host) {
+async function locateControl(stateDir, host, onSilent = () => void 0) {
   const { socketPath, source } = engineAddress(host, process.env);
   const isDefault = source === BY_DEFAULT;
+  const id = engineId(socketPath);
   try {
-    return controlPath(instanceFolder(stateDir, await engineId(socketPath)));
+    const found = await Promise.race([id, servingWhileSilent(id, stateDir, socketPath, onSilent)]);
+    return controlPath(instanceFolder(stateDir, found));
   } catch (error) {
-    const paths = folders(stateDir).map((folder) => controlPath(join4(stateDir, folder)));
+    const paths = controlPaths(stateDir);
     const [only, ...others] = paths;
     if (isDefault && only !== void 0 && others.length === 0) return only;
     const instances = await Promise.all(paths.map(instanceAt));
-    const found = instances.find(({ engine }) => engine !== void 0 && isSamePath(engine, socketPath));
+    const found = servingAt(socketPath, instances);
     if (found !== void 0) return found.path;
     throw isDefault || !ABSENT.has(codeOf(error) ?? "") ? error : noInstance(socketPath, instances);
   }
 }
+async function servingWhileSilent(id, stateDir, socketPath, onSilent) {
+  const isOver = await Promise.race([
+    id.then(
+      () => true,
+      () => true
+    ),
+    sleep(LIMITS.engineSilentMs, false)
+  ]);
+  if (isOver) return await id;
+  const found = servingAt(socketPath, await Promise.all(controlPaths(stateDir).map(instanceAt)));
+  onSilent({ socketPath, isFound: found !== void 0 });
+  return found?.id ?? await id;
+}
+function servingAt(socketPath, instances) {
+  return instances.find(({ engine }) => engine !== void 0 && isSamePath(engine, socketPath));
+}
+function controlPaths(stateDir) {
+  return folders(stateDir).map((folder) => controlPath(join4(stateDir, folder)));
+}
 async function instanceAt(path) {
   try {
-    const { engine } = await new ControlClient(path).status();
-    return { path, engine: engine?.address };
+    const { engine, pid } = await new ControlClient(path).status();
+    return { path, engine: engine?.address, id: engine?.id, pid };
   } catch {
-    return { path, engine: void 0 };
+    return { path, engine: void 0, id: void 0, pid: void 0 };
   }
 }
 function noInstance(socketPath, instances) {
@@ -1407,7 +1433,7 @@ async function end(pid, prefix) {
   const endMs = performance.now() + END_MS;
   while (isRunning(pid)) {
     if (performance.now() > endMs) return false;
-    await sleep(POLL_MS);
+    await sleep2(POLL_MS);
   }
   return true;
 }
@@ -1421,7 +1447,7 @@ function isStartedBy(pid, ancestor) {
   return true;
 }
 function isRunning(pid) {
-  return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
+  return existsSync2(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
 }
 function statusOf(pid) {
   try {
@@ -1570,7 +1596,7 @@ async function serve(program, { args }, folder) {
       if (child.pid !== void 0) await end(child.pid, asRoot());
       throw notStarted(`it was not ready after ${READY_MS / 1e3} seconds`, folder);
     }
-    await sleep2(POLL_MS2);
+    await sleep3(POLL_MS2);
   }
 }
 function notStarted(reason, folder) {
@@ -1582,9 +1608,9 @@ async function record(folder) {
   const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
   const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
   const endMs = performance.now() + READY_MS;
-  while (!existsSync2(join5(folder, FILES.recorder))) {
+  while (!existsSync3(join5(folder, FILES.recorder))) {
     if (child.exitCode !== null || performance.now() > endMs) throw new StartError("the recorder did not start");
-    await sleep2(POLL_MS2);
+    await sleep3(POLL_MS2);
   }
   child.unref();
 }

@@ -8,12 +8,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { bareName } from "../../base/dns/name.ts";
+import { nearest } from "../../base/lib/nearest.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { ControlClient } from "../control-client.ts";
 import { readTimeout, refuseUnknownOptions } from "../known-options.ts";
 import type { LeaseConnection } from "../lease-connection.ts";
 import type { LeaseScope, RecordedQuery, RuleRequest, RuleUseReport } from "../lease.ts";
 import type { QueryReport } from "../queries.ts";
+import type { ContainerStatus } from "../status.ts";
 import type { AskedOptions, Lab, LabReport, LabRule, LabTape } from "./test-lab.ts";
 import { type FaultOptions, type LabAnswer, type RuleLimits, answerRule, faultRule } from "./rule-options.ts";
 import { MISSING, type Missing, type TapeContent, replayRules, tapeOf } from "./tape.ts";
@@ -104,6 +106,11 @@ export class LiveLab implements Lab {
     const more = seen.size - shown.length;
     const instead = seen.size === 0 ? "nothing" : `${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
     const who = by ?? "any container of the lab";
+    const absent = await this.#absentText(by);
+    if (absent !== undefined)
+      throw new Fault("NOT_ASKED", `"${name}" was not queried within ${limitMs} ms: ${absent}`, {
+        remedy: "Start it before, or correct the name.",
+      });
     throw new Fault(
       "NOT_ASKED",
       `"${name}"${type === undefined ? "" : ` ${type}`} was not queried by ${who} within ${limitMs} ms; queried was: ${instead}`,
@@ -156,7 +163,9 @@ export class LiveLab implements Lab {
   async report(): Promise<LabReport> {
     const reply = await this.#lease.send({ report: true });
     const rules = "report" in reply ? reply.report.rules : [];
-    return { rules, unused: rules.flatMap((rule) => unusedText(rule) ?? []) };
+    const unused = rules.flatMap((rule) => unusedText(rule) ?? []);
+    const absent = unused.length === 0 ? undefined : await this.#absentText(undefined);
+    return { rules, unused: absent === undefined ? unused : [absent, ...unused] };
   }
 
   /** Takes back all rules. */
@@ -166,6 +175,40 @@ export class LiveLab implements Lab {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** That nothing which runs is called as the lab, or `by`, chooses: it may start later, or be a typo. */
+  async #absentText(by: string | undefined): Promise<string | undefined> {
+    const { container, project, service } = this.#scope;
+    const wanted = by ?? container;
+    if ((wanted ?? project ?? service) === undefined) return undefined;
+    const { containers } = await this.#client.status();
+    const absent = (what: string, name: string, known: readonly (string | null)[]): string => {
+      const all = [...new Set(known.filter((each) => each !== null))].toSorted();
+      const near = nearest(name, all);
+      const others = all.slice(0, SHOWN_MAX).join(", ") || "none";
+      return `no ${what} "${name}" is running${near === undefined ? ` (running: ${others})` : `; did you mean "${near}"?`}`;
+    };
+    if (project !== undefined && containers.every((each) => each.project !== project))
+      return absent(
+        "container of the project",
+        project,
+        containers.map((each) => each.project),
+      );
+    if (service !== undefined && containers.every((each) => each.service !== service))
+      return absent(
+        "container of the service",
+        service,
+        containers.map((each) => each.service),
+      );
+    const isWanted = (each: ContainerStatus): boolean =>
+      each.name === wanted || each.service === wanted || each.id.startsWith(wanted ?? "");
+    if (wanted === undefined || containers.some(isWanted)) return undefined;
+    return absent(
+      "container or service",
+      wanted,
+      containers.flatMap((each) => [each.name, each.service]),
+    );
   }
 
   async #add(rule: RuleRequest): Promise<LabRule> {

@@ -61,6 +61,12 @@ export function faultRule(name: string, fault: FaultOptions): RuleRequest {
     return { name, ...PRESETS[preset].rule, ...limits };
   }
   const kind = rest[action as (typeof ACTIONS)[number]];
+  if (kind !== true && (typeof kind !== "object" || kind === null || Array.isArray(kind)))
+    throw new Fault(
+      "BAD_OPTION",
+      `Invalid fault ${action}: use ${action === "delay" ? "{ ms: 200 }" : "true, or an object such as { count: 2 }"}`,
+    );
+  if (kind === true && action === "delay") throw new Fault("BAD_OPTION", "Invalid fault delay: use { ms: 200 }");
   if (kind === true) return { name, action: action as RuleRequest["action"], ...limits };
   refuseUnknownOptions(`the fault ${action}`, kind, ["ms", "jitter", ...LIMIT_OPTIONS]);
   return { name, action: action as RuleRequest["action"], ...limits, ...kind };

@@ -50,8 +50,8 @@ export function setAuthoritative(message: Uint8Array, offset = 0): void {
   message[offset + FLAGS_AT] = (message[offset + FLAGS_AT] as number) | AA;
 }
 
-export function isTruncated(message: Uint8Array): boolean {
-  return ((message[FLAGS_AT] as number) & TC) !== 0;
+export function isTruncated(message: Uint8Array, offset = 0): boolean {
+  return ((message[offset + FLAGS_AT] as number) & TC) !== 0;
 }
 
 export function setTruncated(message: Uint8Array, offset = 0): void {

@@ -30,6 +30,7 @@ export const OPTION = {
   PADDING: 12,
   EXTENDED_ERROR: 15,
   REPORT_CHANNEL: 18,
+  ZONE_VERSION: 19,
 } as const;
 
 /** The UDP payload size that dns11 announces: fits every path without fragmentation. */

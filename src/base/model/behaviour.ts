@@ -24,7 +24,7 @@ export interface Behaviour extends ForwardingBehaviour {
   readonly skipsDanglingLinks: boolean;
   /** Owner names of our answers are always compressed, not only when they would not fit otherwise. */
   readonly compresses: boolean;
-  /** Queries of one TCP connection are processed concurrently (RFC 7766). */
+  /** Queries of one TCP connection are processed concurrently, and are as many as the client likes (RFC 7766). */
   readonly pipelines: boolean;
   /** Special-use names (RFC 6761: localhost, invalid, onion ...) are answered locally. */
   readonly answersSpecialNames: boolean;

@@ -1,7 +1,7 @@
 /**
  * EngineFault: an error at the engine's socket, with the path of that socket and a remedy.
  */
-import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
+import { Fault, codeOf } from "../lib/fault.ts";
 
 export function engineFault(error: unknown, socketPath: string): Fault {
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
@@ -29,7 +29,7 @@ export function engineFault(error: unknown, socketPath: string): Fault {
         remedy: "Check that dockerd is running: systemctl status docker.",
       });
     default:
-      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, {
+      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer`, {
         cause: error,
         remedy: "Check that dockerd is running: systemctl status docker.",
       });

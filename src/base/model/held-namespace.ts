@@ -10,6 +10,8 @@ export interface HeldNamespace {
   readonly tables: readonly HeldTable[];
   /** The connection tracking zone of redirected conversations. */
   readonly zone: number;
+  /** That of the process's own queries, which its rules let pass. A process of an older version does not say. */
+  readonly mark?: number | undefined;
   /** Client ports of TCP connections to the previous resolver, which the rules exempt. */
   readonly spared: readonly number[];
   readonly pairs: readonly HeldPair[];

@@ -34,6 +34,8 @@ export interface BriefKernelAnswer extends Omit<KernelAnswer, "shuffledBytes" | 
   /** To its client it is a failure: each query that gets it is counted. */
   readonly isFailure: boolean;
   readonly additionals: number;
+  /** So many of the last records are addresses, of which another one is the first each time. */
+  readonly rotated: number;
   /** Of a reply of the cache, offsets of the TTLs from `from`, in order; only as many are valid as there are records. */
   readonly ttlOffsets: readonly number[];
   /** The reply was to a query with DO, and with CD. */

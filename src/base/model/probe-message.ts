@@ -2,6 +2,7 @@
  * ProbeMessage: the query with which dns11 checks that a namespace's queries arrive: TXT, a type that no address policy
  * affects, for a name with a nonce. RFC 6761 keeps .invalid local, so a stray probe reveals nothing.
  */
+import { LIMITS } from "../limits.ts";
 import { setU16 } from "../dns/bytes.ts";
 import { POINTER_BYTES } from "../dns/name.ts";
 import { queryOf } from "../dns/query.ts";
@@ -25,6 +26,28 @@ export function probeQuery(nonce: string, id: number): Buffer {
 export function probeOutcome(reply: Buffer, id: number): string | undefined {
   return replyCode(reply, id);
 }
+
+/** Of every nonce, which is written as hexadecimal text. */
+export const NONCE_BYTES = 12;
+/** The bytes of a probe's name in a message. */
+export const PROBE_NAME_BYTES = probeName("xx".repeat(NONCE_BYTES)).length + 2;
+
+/** The names of the last probes. One may arrive late, or at another client of its namespace, and is no query of the container. */
+class SentProbes {
+  readonly #names = new Set<string>();
+
+  add(nonce: string): void {
+    this.#names.add(probeName(nonce));
+    const [oldest = ""] = this.#names;
+    if (this.#names.size > LIMITS.sentProbes) this.#names.delete(oldest);
+  }
+
+  has(name: string): boolean {
+    return this.#names.has(name);
+  }
+}
+
+export const sentProbes = new SentProbes();
 
 /** The query whose answer the kernel knows: for the address of a nonce. */
 export function kernelProbeQuery(nonce: string, id: number): Buffer {

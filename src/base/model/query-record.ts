@@ -64,8 +64,4 @@ export type QueryNames = (typeof QUERY_NAMES)[number];
 
 export interface QueriesPolicy {
   readonly names: QueryNames;
-  /** Log each query. */
-  readonly isLogged: boolean;
 }
-
-export const QUERIES_DEFAULTS: QueriesPolicy = { names: "full", isLogged: false };

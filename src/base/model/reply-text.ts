@@ -33,12 +33,16 @@ export interface ReplyText {
 const TYPE_UNKNOWN = /^UNKNOWN_(\d+)$/;
 
 /** undefined where it is not a DNS message at all. */
-export function replyText(message: Buffer): ReplyText | undefined {
+export function replyText(message: Uint8Array): ReplyText | undefined {
   if (message.length < HEADER_BYTES) return undefined;
   const bits = { isTruncated: isTruncated(message), isAuthoritative: isAuthoritative(message) };
   const low = rcodeOf(message);
   try {
-    const { answers = [], authorities = [], additionals = [] } = decode(message);
+    const {
+      answers = [],
+      authorities = [],
+      additionals = [],
+    } = decode(Buffer.from(message.buffer, message.byteOffset, message.length));
     const opt = additionals.find((record) => record.type === "OPT") as OptRecord | undefined;
     return {
       rcode: rcodeName(low | ((opt?.extendedRcode ?? 0) << OPT_RCODE_SHIFT)),

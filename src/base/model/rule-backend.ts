@@ -1,9 +1,8 @@
 /**
  * RuleBackend: how our rules are installed in a namespace. Owned tables are removed with the process that made them,
- * however it ends. The two other backends leave rules behind when it is killed, and are for machines without owned
- * tables.
+ * however it ends. Without an owner they stay when it is killed, which is for machines without owned tables.
  */
-export const RULE_BACKENDS = ["nft-owner", "nft", "iptables-legacy"] as const;
+export const RULE_BACKENDS = ["nft-owner", "nft"] as const;
 
 export type RuleBackend = (typeof RULE_BACKENDS)[number];
 
@@ -15,6 +14,6 @@ export type RuleBackendSetting = (typeof RULE_BACKEND_SETTINGS)[number];
 /** The backend in use. */
 export interface RuleBackendChoice {
   readonly backend: RuleBackend;
-  /** Conversations can have their own connection tracking zone. */
-  readonly hasZones: boolean;
+  /** Rules can match the control group of the sender. */
+  readonly matchesGroups?: boolean;
 }

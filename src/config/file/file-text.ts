@@ -2,7 +2,7 @@
  * FileText: reads a file that the operator wrote, within a limit. A path may turn out to be a pipe or a device.
  */
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 
 import { reasonOf } from "../../base/lib/fault.ts";
 import { BadSettings } from "../bad-settings.ts";
@@ -34,4 +34,17 @@ export function textOf(bytes: Uint8Array, path: string): string {
   } catch {
     throw new BadSettings([`${path}: is not valid UTF-8`]);
   }
+}
+
+/** Differs when one of the files has been written or replaced; a missing one counts as such. */
+export async function fingerprintOf(paths: readonly string[]): Promise<string> {
+  const all = paths.map(async (path) => {
+    try {
+      const { ino, size, mtimeMs } = await stat(path);
+      return `${ino} ${size} ${mtimeMs}`;
+    } catch {
+      return "missing";
+    }
+  });
+  return (await Promise.all(all)).join(", ");
 }

@@ -5,16 +5,19 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
 import type { Key } from "../settings-table.ts";
-import { readKubeconfig } from "./kubeconfig.ts";
+import { readComposeProject } from "./compose-file.ts";
+import { readDocument } from "./document.ts";
+import { readBytes, textOf } from "./file-text.ts";
 import { readDnsmasqFolder, readKubeDnsFolder } from "./named-folders.ts";
 import { readRecordsFolder } from "./records-files.ts";
 import { readSettingsFile } from "./settings-file.ts";
 import type { WorkerJob, WorkerResult } from "./worker.ts";
 
-async function read({ kind, path, context }: WorkerJob): Promise<WorkerResult> {
+async function read({ kind, path, files = [], bytesMax = 0 }: WorkerJob): Promise<WorkerResult> {
   try {
     if (kind === "records") return { files: await readRecordsFolder(path) };
-    if (kind === "kubeconfig") return await readKubeconfig(path, context);
+    if (kind === "compose") return await readComposeProject(files, path);
+    if (kind === "document") return { document: await valueIn(path, bytesMax) };
     if (kind === "dnsmasq") return await readDnsmasqFolder(path);
     if (kind === "kube-dns") return await readKubeDnsFolder(path);
     const { values, where } = await readSettingsFile(path);
@@ -23,6 +26,13 @@ async function read({ kind, path, context }: WorkerJob): Promise<WorkerResult> {
     if (error instanceof BadSettings) return { mistakes: error.lines, count: error.count };
     throw error;
   }
+}
+
+async function valueIn(path: string, bytesMax: number): Promise<unknown> {
+  const { value, mistakes } = readDocument(textOf(await readBytes(path, bytesMax), path));
+  const [mistake] = mistakes;
+  if (mistake !== undefined) throw new BadSettings([`${path}:${mistake.line}:${mistake.column}: ${mistake.what}`]);
+  return value;
 }
 
 parentPort?.postMessage(await read(workerData as WorkerJob));

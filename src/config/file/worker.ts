@@ -4,7 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 
-import type { ClusterAccess } from "../../base/model/cluster-policy.ts";
+import type { ComposeProjectText } from "../../base/model/compose-file.ts";
 import { BadSettings } from "../bad-settings.ts";
 import type { LayerValues, SettingsLayer } from "../settings-layer.ts";
 import type { Key } from "../settings-table.ts";
@@ -13,10 +13,12 @@ import type { FolderSettings } from "./named-folders.ts";
 import type { RecordsFile } from "./records-files.ts";
 
 export interface WorkerJob {
-  readonly kind: "settings" | "records" | "kubeconfig" | FolderKind;
+  readonly kind: "settings" | "records" | "document" | "compose" | FolderKind;
+  /** Of a Compose project, the folder below which its files are. */
   readonly path: string;
-  /** Of a kubeconfig. */
-  readonly context?: string | undefined;
+  readonly files?: readonly string[];
+  /** Of a document. */
+  readonly bytesMax?: number;
 }
 
 interface SettingsRead {
@@ -28,13 +30,17 @@ interface RecordsRead {
   readonly files: readonly RecordsFile[];
 }
 
+interface DocumentRead {
+  readonly document: unknown;
+}
+
 interface NotRead {
   readonly mistakes: readonly string[];
   readonly count: number;
 }
 
 /** The message of the thread. A thrown Fault would lose its class on the way. */
-export type WorkerResult = SettingsRead | RecordsRead | FolderSettings | ClusterAccess | NotRead;
+export type WorkerResult = SettingsRead | RecordsRead | FolderSettings | DocumentRead | ComposeProjectText | NotRead;
 
 /** More than the largest files need on a busy machine. */
 const READING_MS_MAX = 180_000;
@@ -57,12 +63,21 @@ export async function readFolderInWorker(kind: FolderKind, path: string): Promis
   return await readInWorker<FolderSettings>({ kind, path });
 }
 
-/** Throws a Fault that says what is wrong. */
-export async function readKubeconfigInWorker(path: string, context: string | undefined): Promise<ClusterAccess> {
-  return await readInWorker<ClusterAccess>({ kind: "kubeconfig", path, context });
+/** The value that a YAML file stands for. Throws a Fault that says what is wrong. */
+export async function readDocumentInWorker(path: string, bytesMax: number): Promise<unknown> {
+  return (await readInWorker<DocumentRead>({ kind: "document", path, bytesMax })).document;
 }
 
-async function readInWorker<T extends WorkerResult>(job: WorkerJob): Promise<T> {
+/** What the files of a Compose project say; their paths are below `root`. */
+export async function readComposeInWorker(
+  files: readonly string[],
+  root: string,
+  waitMs: number,
+): Promise<ComposeProjectText> {
+  return await readInWorker<ComposeProjectText>({ kind: "compose", path: root, files }, waitMs);
+}
+
+async function readInWorker<T extends WorkerResult>(job: WorkerJob, waitMs = READING_MS_MAX): Promise<T> {
   const worker = new Worker(new URL("./worker-main.js", import.meta.url), {
     workerData: job,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX },
@@ -72,7 +87,7 @@ async function readInWorker<T extends WorkerResult>(job: WorkerJob): Promise<T> 
     const result = await new Promise<T | NotRead>((resolve, reject) => {
       worker.once("message", resolve);
       worker.once("error", reject);
-      timer = setTimeout(() => reject(new BadSettings([`${job.path}: reading takes too long`])), READING_MS_MAX);
+      timer = setTimeout(() => reject(new BadSettings([`${job.path}: reading takes too long`])), waitMs);
     });
     if ("mistakes" in result) throw new BadSettings(result.mistakes, result.count);
     return result;

@@ -18,7 +18,7 @@
  * again when it begins.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { NftWatch } from "../../kernel/nft-watch.ts";
+import { NftWatch } from "../../kernel/nft-watch.ts";
 import { isPoolFull } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
@@ -59,7 +59,6 @@ import {
 } from "./serving.ts";
 import { type AttachmentState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
 import { untilQuiet } from "./until-quiet.ts";
-import { watchRules } from "./watch-rules.ts";
 
 const NO_PROBE = "cannot send a probe: dns11 is out of file descriptors or memory";
 
@@ -86,10 +85,14 @@ export class Attachment {
   /** An update of the capture that waits for its turn. */
   #nextUpdate: Promise<void> | undefined;
   #repairs = 0;
+  /** Flushed rules were re-created, and no probe has shown yet that it helped. */
+  #isRepairUnproven = false;
   /** Netlink ports under which the kernel reports our own changes, including those of a socket that is closing. */
   readonly #ownPorts = new Set<number>();
   /** Client ports of TCP connections to Docker's resolver that were open when we attached. */
   #spared: readonly number[] = [];
+  /** The wall clock, which its state names, may be set back. */
+  #attachedAtMs = 0;
 
   constructor(claim: NamespaceClaim, mode: AttachMode, view: View, parts: AttachmentParts) {
     this.claim = claim;
@@ -199,8 +202,12 @@ export class Attachment {
         const wereReinstalled = await this.#jobs.run(
           async () => isCurrent() && (await reinstall(serving, this.#spared, this.#parts)),
         );
+        if (wereReinstalled) this.#isRepairUnproven = true;
         result = await this.#probe(serving);
-        if (wereReinstalled && result.kind === "works") this.#repairs++;
+      }
+      if (this.#isRepairUnproven && result.kind === "works") {
+        this.#isRepairUnproven = false;
+        this.#repairs++;
       }
       // A draining namespace receives no new queries, so a probe must fail.
       if (!isCurrent()) return;
@@ -336,6 +343,7 @@ export class Attachment {
     this.#isOutdated = false;
     const { serving, spared } = await openServing(opened, {
       containerId: this.claim.containerId,
+      pid: this.claim.pid,
       mode: this.mode,
       view,
       parts: this.#parts,
@@ -364,6 +372,7 @@ export class Attachment {
 
   async #markVerified(): Promise<void> {
     const sinceMs = this.#state.kind === "attached" ? this.#state.sinceMs : Date.now();
+    if (this.#state.kind !== "attached") this.#attachedAtMs = performance.now();
     await this.#stopSparing();
     this.#become({ kind: "attached", sinceMs, verifiedMs: Date.now() });
   }
@@ -378,7 +387,7 @@ export class Attachment {
   async #stopSparing(): Promise<void> {
     const serving = this.#serving;
     if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
-    if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
+    if (performance.now() - this.#attachedAtMs < LIMITS.verifyEveryMs / 2) return;
     this.#spared = [];
     await this.#replaceRules(serving, () => servingPlan(planInputOf(serving, this.#spared)));
   }
@@ -416,6 +425,7 @@ export class Attachment {
     await removeRules(serving.rules, this.#ownPorts);
     serving.isEnded = true;
     serving.endpoint.close();
+    serving.passage.end();
     this.#hold.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     closeKernelTier(serving.kernel);
@@ -443,4 +453,20 @@ export class Attachment {
     this.#state = state;
     this.#parts.onState();
   }
+}
+
+/**
+ * Reports changes of others to the rules of the thread's namespace.
+ *
+ * `ownPorts`: netlink ports under which the kernel reports our own changes.
+ */
+function watchRules(
+  ownPorts: ReadonlySet<number>,
+  { onForeignChange }: Pick<AttachmentParts, "onForeignChange">,
+  onChange: () => void,
+): NftWatch {
+  return new NftWatch(ownPorts, () => {
+    onChange();
+    onForeignChange();
+  });
 }

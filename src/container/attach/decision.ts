@@ -9,6 +9,7 @@ import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
+import { sharedWith } from "../facts/shared-network.ts";
 import { CHOICE_LABELS, choiceWarnings } from "../facts/label-choices.ts";
 import { NAMES_LABEL, aliasWildcards, labelNames } from "../facts/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
@@ -38,9 +39,8 @@ export function decide(
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
-  if (networkMode.startsWith("container:")) {
-    return skip("shares-namespace", sharedText(networkMode.slice("container:".length).slice(0, 12)));
-  }
+  const other = sharedWith(networkMode);
+  if (other !== undefined) return skip("shares-namespace", sharedText(other.slice(0, 12)));
   // Opting out is the only setting that an image may make for its containers.
   const isFromImage = !Object.hasOwn(fact.labels, ENABLE_LABEL);
   const label = readLabel((isFromImage ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);

@@ -78,16 +78,16 @@ export class KeeperHold {
     this.#serving = undefined;
   }
 
-  /** undefined for rules that a netlink socket cannot change. */
   #held(): ServedNamespace | undefined {
     const known = this.#known();
     if (this.#serving === undefined || known === undefined) return undefined;
-    const { netns, rules, zone, bound: pairs, kernel } = this.#serving;
+    const { netns, rules, zone, bound: pairs, kernel, passage } = this.#serving;
     const programs = kernel.space?.held ?? [];
     const openGate = (): number | undefined => netns.openGate();
     const alone = (this.#alone = this.#whenAlone());
     const isLocked = netns.isAtLock;
-    return rules.removal && { ...known, ...rules.removal, zone, pairs, programs, openGate, isLocked, alone };
+    const { mark } = passage;
+    return { ...known, ...rules.removal, zone, mark, pairs, programs, openGate, isLocked, alone };
   }
 
   #whenAlone(): WhenAlone {

@@ -54,7 +54,7 @@ export class KernelCheck {
     const { kernel } = this.#serving;
     const portNow = (): number | undefined =>
       this.#parts.isCurrent() ? this.#serving.pairs[0]?.listening.udpPort : undefined;
-    if (!(await openKernelTier(kernel, this.#parts, portNow))) return false;
+    if (!(await openKernelTier(kernel, { ...this.#parts, mark: this.#serving.passage.mark }, portNow))) return false;
     await this.#parts.replaceRules();
     this.#parts.onChange();
     return true;

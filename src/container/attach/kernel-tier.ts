@@ -9,9 +9,10 @@ import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { KernelAnswers } from "../../kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../kernel/answers/kernel-space.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { NO_JITTER, backoffMs } from "../../base/lib/backoff.ts";
 import { CONTAINER_CAPTURE, DOCKER_RESOLVER, type Capture } from "../capture/capture.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
-import { KernelRetry } from "./kernel-retry.ts";
 
 /** The answers of one namespace in the kernel; or why there are none, if they are wanted. */
 export interface KernelTier {
@@ -38,6 +39,8 @@ export const ONLY_CONTAINERS = `only queries to ${DOCKER_RESOLVER} in a containe
 interface TierPlace {
   readonly capture: Capture;
   readonly pairs: readonly NamespaceSockets[];
+  /** That of the process's own queries. */
+  readonly mark: number;
   /** Why not here. */
   readonly notByKernel: string | undefined;
 }
@@ -52,7 +55,7 @@ export function newKernelTier(parts: KernelTierParts, place: TierPlace, inherite
   if (inheritedLink === undefined || pair === undefined || !isTierDue(tier, parts)) return tier;
   let space: KernelSpace | undefined;
   try {
-    space = openSpace(parts);
+    space = openSpace(parts, place.mark);
     space.adopt(inheritedLink);
     space.serve(pair.listening.udpPort);
     return { ...tier, space, reason: undefined };
@@ -73,12 +76,12 @@ export function isTierDue(tier: KernelTier, { kernelAnswers }: KernelTierParts):
  */
 export async function openKernelTier(
   tier: KernelTier,
-  parts: KernelTierParts & { readonly netns: NetNamespace },
+  parts: KernelTierParts & { readonly netns: NetNamespace; readonly mark: number },
   portNow: () => number | undefined,
 ): Promise<boolean> {
   let space: KernelSpace | undefined;
   try {
-    space = openSpace(parts);
+    space = openSpace(parts, parts.mark);
     await space.attachIn(parts.netns.fd);
     const port = tier.isMeant ? undefined : portNow();
     if (port === undefined) {
@@ -104,8 +107,8 @@ function whyNotYet(
   return { reason: NOT_PROBED, isMeant: false };
 }
 
-function openSpace({ kernelAnswers }: KernelTierParts): KernelSpace {
-  const space = kernelAnswers?.open();
+function openSpace({ kernelAnswers }: KernelTierParts, mark: number): KernelSpace {
+  const space = kernelAnswers?.open(mark);
   if (space === undefined) {
     throw new Fault("KERNEL_FULL", "the kernel already answers for as many namespaces as there may be", {
       remedy: "Nothing is lost but speed: the process answers for the others.",
@@ -132,4 +135,42 @@ export function answeredBy({ space, isTrial, reason, isMeant }: KernelTier): Ans
   if (space !== undefined && !isTrial) return { by: "kernel" };
   if (space !== undefined || reason === NOT_PROBED) return { by: "process", reason: NOT_PROBED, isPending: true };
   return reason === undefined ? undefined : { by: "process", reason, ...(isMeant && { isMeant }) };
+}
+
+/**
+ * When a namespace in which answers of the kernel have not arrived is tried again. Each try costs two changes
+ * of rules, so the pauses grow. They are shorter after a change of the container's rules, which may have removed the cause;
+ * but they grow, because a container may change its rules as often as it likes.
+ */
+export class KernelRetry {
+  #failures = 0;
+  #failedMs = Number.NEGATIVE_INFINITY;
+  #isHurried = false;
+
+  /** It does not work now. Failures count until there has been none for a long time. */
+  fail(nowMs = performance.now()): void {
+    const isFirst = nowMs - this.#failedMs > 2 * LIMITS.kernelRetryLastMs;
+    this.#failures = isFirst ? 1 : this.#failures + 1;
+    this.#failedMs = nowMs;
+    this.#isHurried = false;
+  }
+
+  /** Something has changed in the namespace. */
+  hurry(): void {
+    this.#isHurried = true;
+  }
+
+  /** An operator wants to know: at the next verification. */
+  forget(): void {
+    this.#failures = 0;
+  }
+
+  /** Whether to try at this verification. */
+  isDue(nowMs = performance.now()): boolean {
+    // After the first failure a change is followed at once.
+    const steps = this.#isHurried ? this.#failures - 2 : this.#failures - 1;
+    if (steps < 0) return true;
+    const firstMs = this.#isHurried ? LIMITS.kernelRetryAfterChangeMs : LIMITS.kernelRetryFirstMs;
+    return nowMs - this.#failedMs >= backoffMs(steps, firstMs, LIMITS.kernelRetryLastMs, NO_JITTER);
+  }
 }

@@ -23,6 +23,7 @@ export function pauseServing(serving: Serving): void {
 export function abandonServing(serving: Serving): void {
   serving.isEnded = true;
   serving.endpoint.close();
+  serving.passage.end();
   serving.rules.close();
 }
 

@@ -16,12 +16,13 @@ import { capturedInside } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { tcpClientPortsOf } from "../namespace/tcp-clients.ts";
+import { ownGroup } from "../namespace/control-group.ts";
 import { dialIn } from "../namespace/dial.ts";
+import type { Passage } from "../namespace/passages.ts";
 import { bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
-import { inheritRuleSet, openRuleSet } from "../rules/open-rule-set.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type TablePlan, servingPlan, trialPlan } from "../rules/plan.ts";
-import type { RuleSet } from "../rules/rule-set.ts";
+import { RuleSet } from "../rules/rule-set.ts";
 import { installedRules, requireUnserved } from "../rules/installed-rules.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
@@ -32,6 +33,8 @@ import { type Serving, planInputOf } from "./serving.ts";
 /** The attachment that opens, and what it needs. */
 interface OpenRequest {
   readonly containerId: string;
+  /** Of a process of it. */
+  readonly pid: number;
   readonly mode: AttachMode;
   readonly view: View;
   readonly parts: AttachmentParts;
@@ -43,7 +46,7 @@ interface OpenRequest {
   readonly watchRules: () => void;
 }
 
-type Opened = Pick<Serving, "netns" | "capture" | "pairs" | "bound" | "zone" | "kernel"> & {
+type Opened = Pick<Serving, "netns" | "capture" | "pairs" | "bound" | "zone" | "kernel" | "passage"> & {
   readonly spared: readonly number[];
 };
 
@@ -83,22 +86,24 @@ export async function openServing(
   const { parts, containerId, view, mode, isTrial } = request;
   const { runner, host, openEndpoint } = parts;
   const held = parts.inherit?.(id);
+  const passage = openPassage(id, request, held?.mark);
   const created: Created = {};
   const lifetime = { isEnded: false };
   let reading: Promise<unknown> | undefined;
   try {
     // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order,
     // and the rules must be gone before the sockets that they redirect to.
-    const rules = (created.rules =
-      held === undefined ? openRuleSet(parts.ruleBackend, netns) : inheritRuleSet(parts.ruleBackend, netns, held));
-    if (rules.netlinkPort !== undefined) request.ownPorts.add(rules.netlinkPort);
+    const rules = (created.rules = new RuleSet(parts.ruleBackend.backend, netns, held));
+    request.ownPorts.add(rules.netlinkPort);
     const orphans = held === undefined ? requireUnserved(netns) : [];
     reading = Promise.allSettled([orphans]);
     if (mode.undo !== undefined) await orphans;
     // Lets that reach the calls that other threads make, which go on while the sockets are created.
     else await Promise.resolve();
     const { spared, ...sockets } = await netns.untilClosed(() =>
-      held === undefined ? openFresh(netns, request, created) : takeOver(netns, held, request, created),
+      held === undefined
+        ? openFresh(netns, passage, request, created)
+        : takeOver(netns, { held, passage }, request, created),
     );
     const opened = { ...sockets, rules };
     const endpoint = openEndpoint(view, (server, type) => {
@@ -119,6 +124,7 @@ export async function openServing(
     const isOnTrial = (): boolean => isTrial && held === undefined && !closesResolver;
     const plans = (): TablePlan[] => {
       const plan = isOnTrial() ? trialPlan : servingPlan;
+      passage.needsGroup = closesResolver;
       return plan(planInputOf({ ...opened, closesResolver }, spared));
     };
     const listen = (): void => {
@@ -146,6 +152,7 @@ export async function openServing(
   } catch (error) {
     lifetime.isEnded = true;
     await rollBack(netns, request, created);
+    passage.end();
     // Until then it uses the descriptor of the namespace.
     await reading;
     if (held !== undefined) parts.disinherit?.(id);
@@ -153,7 +160,14 @@ export async function openServing(
   }
 }
 
-function openFresh(netns: NetNamespace, request: OpenRequest, created: Created): Opened {
+/** The packets of this process are told by its control group, where rules can match that and the container is in another one. */
+function openPassage(id: NamespaceId, { parts, pid }: OpenRequest, mark: number | undefined): Passage {
+  const isTold = parts.ruleBackend.matchesGroups === true && parts.host().sharesPids;
+  const group = isTold ? ownGroup(pid) : undefined;
+  return parts.runner.passages.open(id, group, mark);
+}
+
+function openFresh(netns: NetNamespace, passage: Passage, request: OpenRequest, created: Created): Opened {
   const { parts, mode, watchRules } = request;
   // A new zone, because conntrack entries of earlier sockets point to ports that are closed now.
   const zone = parts.nextZone();
@@ -163,13 +177,19 @@ function openFresh(netns: NetNamespace, request: OpenRequest, created: Created):
     const spared = tcpClientPortsOf(capturedInside(capture));
     const pairs = (created.bound = bindSockets(capture.redirects));
     watchRules();
-    const kernel = (created.kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }));
-    return { netns, capture, pairs, bound: pairs, zone, kernel, spared };
+    const place = { capture, pairs, notByKernel: mode.notByKernel, mark: passage.mark };
+    const kernel = (created.kernel = newKernelTier(parts, place));
+    return { netns, capture, pairs, bound: pairs, zone, kernel, passage, spared };
   });
 }
 
 /** Takes over the sockets and zone, so that waiting clients get their answers from us. */
-function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest, created: Created): Opened {
+function takeOver(
+  netns: NetNamespace,
+  { held, passage }: { readonly held: HeldNamespace; readonly passage: Passage },
+  request: OpenRequest,
+  created: Created,
+): Opened {
   const { parts, mode, watchRules } = request;
   created.bound = held.pairs;
   try {
@@ -181,8 +201,9 @@ function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest
       watchRules();
       const { zone, spared } = held;
       const [link] = held.programs;
-      const kernel = (created.kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }, link));
-      return { netns, capture, pairs, bound, zone, kernel, spared };
+      const place = { capture, pairs, notByKernel: mode.notByKernel, mark: passage.mark };
+      const kernel = (created.kernel = newKernelTier(parts, place, link));
+      return { netns, capture, pairs, bound, zone, kernel, passage, spared };
     });
   } finally {
     for (const each of [...held.programs, held.gate]) if (each !== undefined) void closeInPool(each);
@@ -219,6 +240,7 @@ export async function updateServing(
     do {
       closesResolver = isEnforced();
       isTrial &&= !closesResolver;
+      serving.passage.needsGroup = closesResolver;
       const input = planInputOf({ ...serving, capture, pairs, closesResolver }, spared);
       await serving.rules.replaceTables(isTrial ? trialPlan(input) : servingPlan(input));
     } while (isEnforced() !== closesResolver);
@@ -246,7 +268,7 @@ export async function removeRules(rules: RuleSet, ownPorts: Set<number>): Promis
   await rules.remove();
   closeLater(() => {
     rules.close();
-    if (rules.netlinkPort !== undefined) ownPorts.delete(rules.netlinkPort);
+    ownPorts.delete(rules.netlinkPort);
   });
 }
 

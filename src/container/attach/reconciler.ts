@@ -10,16 +10,15 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import type { View } from "../../base/model/view.ts";
+import type { Refusing } from "../../base/model/held-namespace.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
+import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import { Attachment } from "./attachment.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
 import type { OpenEndpointFor } from "./endpoint.ts";
 import type { AttachmentState } from "./attachment-state.ts";
-import { KernelTurns } from "./kernel-turns.ts";
 import { namespaceOf } from "./leave-serving.ts";
-import { PolicyRenewal } from "./policy-renewal.ts";
-import { RefusedNamespaces } from "./refused-namespaces.ts";
 import { verifyAndWait } from "./verify-and-wait.ts";
 import { VerifyQueue } from "./verify-queue.ts";
 
@@ -72,7 +71,6 @@ export class Reconciler {
   readonly #policyRenewal = new PolicyRenewal((containerId) => this.updateCapture(containerId));
   /** Attachments that are being detached. */
   readonly #detaching = new Map<Attachment, Promise<void>>();
-  readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
   readonly #kernelTurns = new KernelTurns(async (id) => await this.#openKernel(id));
   readonly #verifications = new VerifyQueue<ReconcilerEntry>(async (entry) => await this.#verifyNow(entry));
@@ -81,11 +79,9 @@ export class Reconciler {
 
   constructor(parts: ReconcilerParts, onState: OnAttachmentState) {
     this.#parts = parts;
-    const isWatched = parts.ruleBackend.backend !== "iptables-legacy";
-    this.#everyMs = isWatched ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
     this.#onState = onState;
     this.#refused = new RefusedNamespaces(parts.refusing);
-    this.#verifyTimer = setInterval(() => void this.#verifyAll(), this.#everyMs);
+    this.#verifyTimer = setInterval(() => void this.#verifyAll(), LIMITS.verifyEveryMs);
     this.#verifyTimer.unref();
   }
 
@@ -385,7 +381,7 @@ export class Reconciler {
     const entries = [...this.#entries.values()].filter(({ attachment }) => attachment?.state.kind === "attached");
     for (const entry of entries) {
       this.#verify(entry);
-      await sleep(this.#everyMs / entries.length, undefined, { ref: false });
+      await sleep(LIMITS.verifyEveryMs / entries.length, undefined, { ref: false });
     }
   }
 
@@ -406,7 +402,6 @@ export class Reconciler {
     try {
       if (isRefused && (await attachment.leave())) return;
       if (isRefused && attachment.isOpen) this.#parts.onLeft?.(attachment.claim.containerId);
-      // With iptables-legacy, detaching a hundred namespaces in one go would block all answers for seconds.
       await ownRound();
       await attachment.drain();
     } catch {
@@ -445,4 +440,102 @@ function isStillFor({ claim, mode }: Attachment, desired: DesiredAttachment): bo
 /** A restarted container keeps its id but has a new namespace. */
 function isSameClaim(a: NamespaceClaim, b: NamespaceClaim): boolean {
   return a.sandboxKey === b.sandboxKey && (a.sandboxKey !== "" || a.pid === b.pid);
+}
+
+/**
+ * Which namespace gets kernel answers next, one after the other. The kernel holds its lock of all
+ * interfaces while it attaches a program, some 14 ms, and whoever starts containers needs that lock: so most of the time is
+ * theirs. Until then the process answers.
+ */
+class KernelTurns {
+  readonly #take: (containerId: string) => Promise<void>;
+  readonly #waiting = new Set<string>();
+  #isTaking = false;
+
+  constructor(take: (containerId: string) => Promise<void>) {
+    this.#take = take;
+  }
+
+  add(containerId: string): void {
+    this.#waiting.add(containerId);
+    if (!this.#isTaking) void this.#takeAll();
+  }
+
+  /** Namespaces that wait are due again at their next verification. */
+  clear(): void {
+    this.#waiting.clear();
+  }
+
+  async #takeAll(): Promise<void> {
+    this.#isTaking = true;
+    for (const containerId of this.#waiting) {
+      this.#waiting.delete(containerId);
+      try {
+        await this.#take(containerId);
+      } catch (error) {
+        guard.report(error, "attach");
+      }
+      await sleep(LIMITS.kernelTurnPauseMs, undefined, { ref: false });
+    }
+    this.#isTaking = false;
+  }
+}
+
+/**
+ * Has the namespaces that are served follow changed policies: their keeper is told at once, their rules follow one after
+ * the other, because those of many may take as many programs.
+ */
+export class PolicyRenewal {
+  readonly #updateRules: (containerId: string) => void;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(updateRules: (containerId: string) => void) {
+    this.#updateRules = updateRules;
+  }
+
+  renew(attachments: Iterable<readonly [string, Attachment]>): void {
+    const changed = [...attachments].filter(([, attachment]) => attachment.renewPolicy());
+    if (changed.length === 0) return;
+    const follow = async (): Promise<void> => {
+      for (const [id, attachment] of changed) {
+        this.#updateRules(id);
+        await attachment.endOf(attachment.idle(), "slow");
+      }
+    };
+    this.#last = this.#last.then(follow).catch((error: unknown) => guard.report(error, "attach"));
+  }
+}
+
+/**
+ * The namespace of each container that is not to be served, nor to be left to Docker's resolver: the keeper
+ * refuses its queries.
+ */
+class RefusedNamespaces {
+  readonly #refusing: Refusing | undefined;
+  readonly #byContainer = new Map<string, NamespaceId>();
+
+  constructor(refusing: Refusing | undefined) {
+    this.#refusing = refusing;
+  }
+
+  /** Returns whether the keeper has it, or is about to get it; a container that has started again has another one. */
+  add(containerId: string, id: NamespaceId): boolean {
+    const before = this.#byContainer.get(containerId);
+    if (before === id) return true;
+    if (before !== undefined) this.#refusing?.end(before);
+    this.#byContainer.set(containerId, id);
+    return this.#refusing?.goOn(id) === true;
+  }
+
+  /** It is served from now on, with what the keeper has. */
+  delete(containerId: string): void {
+    this.#byContainer.delete(containerId);
+  }
+
+  /** It may go back to Docker's resolver. */
+  end(containerId: string): void {
+    const id = this.#byContainer.get(containerId);
+    this.#byContainer.delete(containerId);
+    if (id !== undefined) this.#refusing?.end(id);
+  }
 }

@@ -4,7 +4,7 @@
 import { type Capture, DOCKER_RESOLVER, capturedInside, protocolsOf } from "../capture/capture.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
-import { PASSTHROUGH_MARK } from "../namespace/dial.ts";
+import type { Passage } from "../namespace/passages.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
@@ -25,6 +25,8 @@ export interface Serving {
   readonly rules: RuleSet;
   /** The conntrack zone of its connections. */
   readonly zone: number;
+  /** How our own queries pass its rules. */
+  readonly passage: Passage;
   /** What the kernel answers here. */
   readonly kernel: KernelTier;
   /** Only probes are redirected so far. */
@@ -46,13 +48,14 @@ export function planInputOf(
     pairs,
     zone,
     kernel,
+    passage,
     closesResolver,
-  }: Pick<Serving, "capture" | "pairs" | "zone" | "kernel" | "closesResolver">,
+  }: Pick<Serving, "capture" | "pairs" | "zone" | "kernel" | "passage" | "closesResolver">,
   spared: readonly number[],
 ): PlanInput {
   const listening = listenAddressesOf(pairs);
   const untracked = kernel.space === undefined ? "none" : kernel.isTrial ? "probes" : "all";
-  const marks = { passthroughMark: PASSTHROUGH_MARK, trialMark: TRIAL_MARK };
+  const marks = { passthroughMark: passage.mark, passthroughGroup: passage.group, trialMark: TRIAL_MARK };
   return { capture, listening, zone, untracked, closesResolver, sparedPorts: spared, ...marks };
 }
 

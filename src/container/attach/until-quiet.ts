@@ -13,7 +13,7 @@ export async function untilQuiet(endpoint: Endpoint): Promise<void> {
   do {
     before = endpoint.counters["queries"];
     await sleep(LIMITS.drainQuietMs);
-    // Timers run before sockets: after a long iptables call our sockets have not been read yet.
+    // Timers run before sockets: after a long call our sockets have not been read yet.
     await nextRound();
   } while (
     (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0) &&

@@ -59,6 +59,10 @@ export type NameserversFact =
 export interface ContainerFact extends SplitLabels {
   readonly id: string;
   readonly name: string;
+  /** The engine has not described it yet: only its networks, addresses and namespace are known. */
+  readonly isUndescribed?: boolean;
+  /** It has its namespace, and has not run an instruction yet: what it has on its networks is not known. */
+  readonly isStarting?: boolean;
   /** A new one for each start. */
   readonly startedAt: string;
   /** How often its restart policy has started it again. */
@@ -133,6 +137,8 @@ export interface NetworkFact {
   readonly bridge?: string;
   /** Those of such a network, each written as 172.18.0.0/16. */
   readonly addressBlocks?: readonly string[];
+  /** Through which its containers reach what is outside, unless it is internal. */
+  readonly gateways?: readonly string[];
   /** A network of several machines has it. */
   readonly swarm?: SwarmNetworkFact;
 }

@@ -3,23 +3,58 @@
  * charge of name resolution there, and whether that is safe: the domain is free, and the engine's own queries are told
  * apart. A zone that is not free is left out.
  */
+import { isIPv6 } from "node:net";
+
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { HostMeansReport, HostPolicy } from "../../base/model/host-policy.ts";
 import { RESOLVED_STUBS } from "../../base/model/resolved-stubs.ts";
 import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { HEADER_BYTES, rcodeOf } from "../../base/dns/header.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { queryOf } from "../../base/dns/query.ts";
+import { labelsOf } from "../../base/model/name-query.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
+import { PROBE_SUFFIX } from "../../base/model/probe-message.ts";
 import type { AttachMode } from "../attach/attach-mode.ts";
 import { type EngineHost, readEngineFile } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
-import { engineCgroup, sparedGroups } from "./control-groups.ts";
-import { ZONE_REMEDY, requireNoOtherLink, requireOutsideSearch, requireUnknown } from "./domain-check.ts";
-import { hostMode } from "./host-mode.ts";
+import { installedMark } from "../rules/installed-mark.ts";
+import { type ControlGroup, type Capture, DOCKER_RESOLVER, type Redirect } from "../capture/capture.ts";
+import { groupId, groupLevel, groupPath } from "../namespace/control-group.ts";
+import { controlGroupsAt } from "../namespace/listeners.ts";
+import { exchange } from "../rules/exchange.ts";
 import type { Subnet } from "./host-subnets.ts";
-import { ResolvedBus } from "./resolved/resolved-bus.ts";
+import { ResolvedBus, type LinkDomain } from "./resolved/resolved-bus.ts";
 import { ResolvedMode } from "./resolved/resolved-mode.ts";
 import { resolvedUse } from "./resolved/resolved-use.ts";
-import { linkNames } from "./resolved/tun-link.ts";
+import { linkNames, isOwnLink } from "./resolved/tun-link.ts";
+import { HOST_LIMITS } from "./limits.ts";
+import { reverseZones, wireName } from "./reverse-zones.ts";
+
+/** What a program asks where resolv.conf names no server. */
+const DEFAULT_SERVER = "127.0.0.1";
+const IPV6_LISTENER = "::1";
+
+interface HostModeParts {
+  /** Names below these domains resolve. */
+  readonly domains: () => readonly string[];
+  /** The servers of the host's resolv.conf. */
+  readonly servers: () => readonly string[];
+  /** The subnets of reachable containers. */
+  readonly subnets: () => Iterable<Subnet>;
+  /** Called inside the namespace: those whose queries pass by. Throws a Fault if they cannot be told apart. */
+  readonly spared: () => readonly ControlGroup[];
+}
+
+const DOMAIN_REMEDY = "Choose another domain with host-domain, such as docker or containers.internal, and reload.";
+
+const ZONE_REMEDY = "In containers the zone resolves. Choose another zone, or remove that domain, and reload.";
+
+const DNS_PORT = 53;
+const CGROUP_REMEDY = "Run dockerd and dns11 each as a service, on cgroup version 2, or with --cgroupns host.";
 
 export interface HostMeansParts {
   readonly runner: NamespaceRunner;
@@ -205,8 +240,11 @@ export class HostMeans {
   }
 
   async #requireUnknown(domain: string, servers: readonly string[], remedy?: string): Promise<void> {
-    const { runner, host } = this.#parts;
-    await requireUnknown(domain, servers, (work) => runner.within(host().network, work), remedy);
+    const { runner, host, memory } = this.#parts;
+    const { network, networkId } = host();
+    // Another instance may have the host, whose rules are not ours.
+    const mark = runner.passages.markTo(networkId, false) ?? runner.within(network, () => installedMark(memory));
+    await requireUnknown(domain, servers, { within: (work) => runner.within(network, work), mark }, remedy);
   }
 
   #onStart(): void {
@@ -224,4 +262,145 @@ export class HostMeans {
 
 function chosenZones(zones: readonly string[], warnings: readonly string[]): Pick<ChosenMeans, "zones" | "warning"> {
   return warnings.length === 0 ? { zones } : { zones, warning: warnings.join("; ") };
+}
+
+/**
+ * The control groups whose queries pass by. dockerd forwards queries of containers from the host's
+ * namespace, and a resolver on the host may forward those of virtual machines or of the local network: they must not be
+ * answered as the host's own. A packet's control group is what tells them apart.
+ *
+ * Call inside the host's namespace.
+ */
+function sparedGroups(enginePid: number): ControlGroup[] {
+  return [engineCgroup(enginePid), ...resolverGroups(enginePid)];
+}
+
+/** Throws a Fault if the engine has no control group of its own, or dns11 is in it. */
+function engineCgroup(pid: number): ControlGroup {
+  const path = groupPath(pid);
+  if (path === undefined || path === "/" || path.includes("..")) {
+    throw new Fault("HOST_ENGINE_MIXED", "The engine's process has no control group of version 2 of its own", {
+      remedy: CGROUP_REMEDY,
+    });
+  }
+  const own = groupPath("self");
+  if (own === path || own?.startsWith(`${path}/`) === true) {
+    throw new Fault("HOST_ENGINE_MIXED", "dns11 and the engine's process are in the same control group", {
+      remedy: CGROUP_REMEDY,
+    });
+  }
+  const id = groupId(pid, path);
+  if (id !== undefined) return { id, level: groupLevel(path) };
+  throw new Fault("HOST_ENGINE_MIXED", `Cannot see the engine's control group "${path}"`, { remedy: CGROUP_REMEDY });
+}
+
+/**
+ * The groups of the processes that answer at port 53. The kernel tells their ids only, so each is looked for at every
+ * level; the root has none. dns11's own group is left out: its probes come from there.
+ */
+function resolverGroups(enginePid: number): ControlGroup[] {
+  const own = groupId(enginePid, groupPath("self") ?? "/");
+  const ids = controlGroupsAt(DNS_PORT).filter((id) => id !== own);
+  const levels = Array.from({ length: HOST_LIMITS.groupLevels }, (_, index) => index + 1);
+  return ids.slice(0, HOST_LIMITS.resolverGroups).flatMap((id) => levels.map((level) => ({ id, level })));
+}
+
+/**
+ * Whether a domain is free for container names on this host. One that the search list completes names
+ * with, or that a server of the host already knows (public DNS, a VPN, dnsmasq), would lose its own names.
+ *
+ * Throws a Fault if the search list uses the domain.
+ */
+function requireOutsideSearch(domain: string, search: readonly string[]): void {
+  const clash = search
+    .map((each) => each.replace(/\.$/, "").toLowerCase())
+    .find((each) => each === domain || each.endsWith(`.${domain}`));
+  if (clash === undefined) return;
+  throw new Fault("HOST_DOMAIN_TAKEN", `The search list of this host uses the domain "${clash}"`, {
+    remedy: DOMAIN_REMEDY,
+  });
+}
+
+/** Throws a Fault if another link of systemd-resolved, its configuration or a delegate of that has the domain. */
+function requireNoOtherLink(
+  domain: string,
+  domains: readonly LinkDomain[],
+  links: ReadonlyMap<number, string>,
+  remedy: string = DOMAIN_REMEDY,
+): void {
+  const owner = domains.find((each) => each.domain === domain && !isOwnLink(links.get(each.index)));
+  if (owner === undefined) return;
+  const place = placeOf(owner, links);
+  throw new Fault("HOST_DOMAIN_TAKEN", `systemd-resolved already has the domain "${domain}": ${place}`, {
+    remedy,
+  });
+}
+
+function placeOf({ index, delegate }: LinkDomain, links: ReadonlyMap<number, string>): string {
+  if (delegate !== undefined) return `its delegate ${delegate}`;
+  return index === 0 ? "its configuration" : `its link ${links.get(index) ?? index}`;
+}
+
+/** Throws a Fault if one of the servers knows the domain. A server that does not reply knows nothing. */
+async function requireUnknown(
+  domain: string,
+  servers: readonly string[],
+  { within, mark }: { readonly within: Within; readonly mark: number | undefined },
+  remedy: string = DOMAIN_REMEDY,
+): Promise<void> {
+  const message = (id: number): Buffer => queryOf({ labels: labelsOf(domain), type: TYPE.SOA, id });
+  const request = { message, mark, protocols: ["udp"], waitMs: HOST_LIMITS.domainMs } as const;
+  const asked = await Promise.all(
+    servers.map(async (destination) => ({
+      destination,
+      replies: await exchange(within, { destination, ...request }).catch(() => []),
+    })),
+  );
+  const owner = asked.find(({ replies }) => replies.some(({ reply }) => isKnown(reply)));
+  if (owner === undefined) return;
+  const { destination } = owner;
+  throw new Fault(
+    "HOST_DOMAIN_TAKEN",
+    `The domain "${domain}" already exists: the server ${destination} answers for it`,
+    { remedy },
+  );
+}
+
+function isKnown(reply: Buffer | undefined): boolean {
+  return reply !== undefined && reply.length >= HEADER_BYTES && rcodeOf(reply) === RCODE.NOERROR;
+}
+
+/**
+ * How the host's own namespace is served by capture. Only queries for names of ours are redirected, whichever server of
+ * /etc/resolv.conf they are sent to; all others leave as they always did, and no failure of dns11 can affect them.
+ */
+function hostMode(parts: HostModeParts): AttachMode {
+  return {
+    capture: () => hostCapture(parts),
+    onVerified: () => Promise.resolve(),
+    withdraw: () => undefined,
+  };
+}
+
+function hostCapture({ domains, servers, subnets, spared }: HostModeParts): Capture {
+  const redirects = redirectsOf(servers());
+  if (redirects.length === 0) {
+    throw new Fault("HOST_NO_SERVER", "The host's resolv.conf has only link-local servers, which cannot be captured", {
+      remedy: "List a server there that has an address of its own.",
+    });
+  }
+  const names = [...domains(), PROBE_SUFFIX].map(wireName);
+  const host = { names, reverseNames: reverseZones(subnets()), spared: spared() };
+  return { redirects, bypassInterfaces: [], guardsLoopback: false, guardsPorts: true, host };
+}
+
+/** A link-local server belongs to one interface, and a translated packet would leave by none. */
+function redirectsOf(listed: readonly string[]): Redirect[] {
+  const all = [...new Set(listed.length === 0 ? [DEFAULT_SERVER] : listed)].filter((each) => !each.includes("%"));
+  const servers = all.slice(0, HOST_LIMITS.servers);
+  const [v6, v4] = [servers.filter((each) => isIPv6(each)), servers.filter((each) => !isIPv6(each))];
+  return [
+    ...(v4.length === 0 ? [] : [{ bind: DOCKER_RESOLVER, fromInside: v4, fromPods: [] }]),
+    ...(v6.length === 0 ? [] : [{ bind: IPV6_LISTENER, fromInside: v6, fromPods: [] }]),
+  ];
 }

@@ -20,7 +20,7 @@ export async function findDockerResolver({
   within,
   memory,
 }: Pick<NetNamespace, "within" | "memory">): Promise<DockerResolver> {
-  const legacy = await legacyRedirects(await readXtables(within, "ip"));
+  const legacy = await legacyRedirects(await readXtables(within));
   return within(() => resolverOf([...dockerRedirects(memory), ...legacy]));
 }
 

@@ -14,6 +14,8 @@ import { isSameAddress } from "../../base/model/address.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { NodeReport } from "../../base/model/node-report.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
+import { deleteConversations } from "../../kernel/conntrack.ts";
 import type { AttachMode, ServedNamespace } from "../attach/attach-mode.ts";
 import {
   type Capture,
@@ -24,19 +26,26 @@ import {
 } from "../capture/capture.ts";
 import { isIpv6Enabled } from "../namespace/ipv6.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
-import type { Within } from "../../kernel/net-namespace.ts";
 import { GuardCount } from "../rules/guard-count.ts";
 import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
 import { type Journal, type NodeRecord, newRecord } from "./journal.ts";
 import { RouteLocalnetGuard } from "./route-localnet-guard.ts";
 import { chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
 import { type NodeFact, isNodeRunning } from "./node-fact.ts";
-import { isPodLink } from "./pod-namespace.ts";
-import { PodProbe, probeAll } from "./pod-probe.ts";
+import { isPodLink, type PodNamespace, conversationsOf, openPodNamespace, removePodLink } from "./pod-namespace.ts";
 import { PortConflicts } from "./port-conflicts.ts";
 import { DEDICATED, type AdvertisedAddresses, advertisedAddresses } from "./advertised-addresses.ts";
 import type { NodeResolvConf } from "./node-resolv-conf.ts";
 import { restoreNamespace } from "./node-restore.ts";
+
+/** The conntrack zone of packets that no rule assigns to another one. */
+const DEFAULT_ZONE = 0;
+
+interface ProbeTargets {
+  readonly addresses: readonly string[];
+  /** Whether the namespace is still served; otherwise its descriptor may have been reused. */
+  readonly isCurrent: () => boolean;
+}
 
 export interface NodeParts {
   readonly runner: NamespaceRunner;
@@ -277,7 +286,7 @@ export class NodeMode implements AttachMode {
     if (this.#isLooking) return;
     this.#isLooking = true;
     await this.#readDocker(within);
-    await this.#guards.read({ within, memory: this.#parts.memory });
+    this.#guards.read({ within, memory: this.#parts.memory });
     this.#isLooking = false;
   }
 
@@ -396,4 +405,90 @@ export class NodeMode implements AttachMode {
 /** What the captured addresses depend on, and the interfaces that the rules leave alone. */
 function captureFacts({ gateway, own, addresses, joins, hostGateway }: NodeFact): unknown {
   return [gateway, own, addresses, joins, hostGateway];
+}
+
+/**
+ * Probes the node's addresses from a test pod, periodically and after changes that affect pods. A probe from the node
+ * itself may succeed where a pod's fails.
+ */
+class PodProbe {
+  readonly #runner: NamespaceRunner;
+  readonly #memory: NetlinkMemory;
+  /** The last test pod. */
+  #pod: PodNamespace | undefined;
+  #isDue = true;
+  #lastMs = 0;
+  #failures: readonly string[] = [];
+
+  constructor({ runner, memory }: { readonly runner: NamespaceRunner; readonly memory: NetlinkMemory }) {
+    this.#runner = runner;
+    this.#memory = memory;
+  }
+
+  /** The time of the last probe; 0 for never. */
+  get lastMs(): number {
+    return this.#lastMs;
+  }
+
+  /** The redirects for pods have changed: the next probe is due. */
+  expire(): void {
+    this.#isDue = true;
+  }
+
+  /** Returns the failures, a sentence each. Does nothing and returns none while no probe is due. */
+  async probe(served: ServedNamespace, targets: ProbeTargets): Promise<readonly string[]> {
+    // Also after the machine's clock has been set back.
+    const sinceMs = Math.abs(Date.now() - this.#lastMs);
+    if (!this.#isDue && this.#failures.length === 0 && sinceMs < LIMITS.podProbeEveryMs) return [];
+    this.#isDue = false;
+    this.#failures = await this.#probeNow(served, targets);
+    return this.#failures;
+  }
+
+  /** Call inside the node, at the end. */
+  clear(): void {
+    if (this.#pod !== undefined) removePodLink(this.#memory, this.#pod.link);
+    this.#pod = undefined;
+  }
+
+  async #probeNow(served: ServedNamespace, { addresses, isCurrent }: ProbeTargets): Promise<readonly string[]> {
+    let pod: PodNamespace;
+    try {
+      pod = await openPodNamespace(this.#runner, this.#memory, served.fd);
+    } catch (error) {
+      return [`cannot create a test pod: ${reasonOf(error)}`];
+    }
+    this.#pod = isCurrent() ? pod : undefined;
+    const reachable = addresses.filter((each) => !isIPv6(each) || pod.addresses.ipv6 !== undefined);
+    try {
+      return await probeAll(served, { addresses: reachable, isCurrent }, "a pod", pod);
+    } finally {
+      try {
+        if (isCurrent()) served.within(() => this.#deleteEntries(pod, reachable, served.zone));
+      } finally {
+        pod.abandon();
+        this.#lastMs = Date.now();
+      }
+    }
+  }
+
+  #deleteEntries(pod: PodNamespace, addresses: readonly string[], zone: number): void {
+    deleteConversations(this.#memory, conversationsOf(pod, addresses), [DEFAULT_ZONE, zone]);
+  }
+}
+
+/** Probes each address from the node itself or from a test pod. Returns the failures, a sentence each. */
+async function probeAll(
+  served: ServedNamespace,
+  { addresses, isCurrent }: ProbeTargets,
+  client: string,
+  from?: PodNamespace,
+): Promise<string[]> {
+  const failures: string[] = [];
+  for (const address of addresses) {
+    if (!isCurrent()) break;
+    const result = await served.probe(address, from);
+    if (result.kind === "broken") failures.push(`${client} cannot query ${address}: ${result.failures.join("; ")}`);
+  }
+  return failures;
 }

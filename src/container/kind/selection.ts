@@ -5,6 +5,7 @@
 import type { NodeFilter } from "../../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ContainerFact } from "../facts/fact.ts";
+import { labelKeysOf } from "../facts/label-keys.ts";
 import { type SplitLabels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
 /** Each on every container of a cluster that this program makes. */
@@ -45,8 +46,7 @@ export function ignoredNodeLabel(
 ): string | undefined {
   const isNodeWithImageLabels = isNode(fact, filters, { ...policy, trustsImages: true });
   if (isNodeWithImageLabels === isNode(fact, filters, policy)) return undefined;
-  const filterKeys = filters.flatMap((filter) => (filter.kind === "label" ? [filter.key] : []));
-  return [OVERRIDE_LABEL, ...ROLE_LABELS.map(([key]) => key), ...CLUSTER_LABELS, ...filterKeys]
+  return [OVERRIDE_LABEL, ...ROLE_LABELS.map(([key]) => key), ...CLUSTER_LABELS, ...labelKeysOf(filters)]
     .map((key) => ignoredLabelWarning(key, fact, policy))
     .find((text) => text !== undefined);
 }

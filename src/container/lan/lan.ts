@@ -8,12 +8,15 @@
  *
  * All addresses have one table of rules, which is made again as a whole when any of them changes.
  */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+
 import { drained } from "../../base/lib/drained.ts";
-import { type Fault, codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
+import { Fault, codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { blockText } from "../../base/model/address-block.ts";
-import { isSameAddress } from "../../base/model/address.ts";
+import { isSameAddress, addressBytes, addressText } from "../../base/model/address.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { HeldNamespace, HeldPair, Hold, Keep, ServedNamespace } from "../../base/model/held-namespace.ts";
 import { type ListenEntry, listenId, listenViewText } from "../../base/model/listen-policy.ts";
@@ -24,15 +27,21 @@ import { closeInPool } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { RouteSocket } from "../../kernel/rtnetlink.ts";
+import { socketsAt } from "../../kernel/socket-list.ts";
 import { type EngineHost, openHostNetwork } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { type NamespaceSockets, bindPair, closeSockets } from "../namespace/sockets.ts";
-import { linksWith } from "./address-links.ts";
-import { anotherInstance, portTaken, unfitBackend } from "./lan-fault.ts";
+import { listenersAt } from "../namespace/listeners.ts";
+import { DNS_PORT } from "../rules/rewritten-port.ts";
 import { type LanDrop, LanTable } from "./lan-table.ts";
-import { portHolder } from "./port-holder.ts";
 import { type Found, type Serving, addressesOf, isAsBefore, lanAddresses, linksOf } from "./serving-entry.ts";
 import type { OpenSubnetEndpoint, SubnetEndpoint, SubnetEndpointParts } from "./subnet-endpoint.ts";
+
+const STATES = { udp: "unconnected", tcp: "listening" } as const;
+const UNIT_FOLDERS = ["sys/fs/cgroup/system.slice", "sys/fs/cgroup/unified/system.slice"];
+const UNITS_MAX = 1_000;
+const NO_GROUP = 0n;
 
 /** Under which the keeper holds it. */
 const HELD_ID = "lan";
@@ -417,4 +426,78 @@ function sum(one: Counted | undefined, other: Counted | undefined): Counted {
     refused: { source: of(({ refused }) => refused.source), connections: of(({ refused }) => refused.connections) },
     lost: of(({ lost }) => lost),
   };
+}
+
+/**
+ * The links of the host that have an address. It counts once the kernel delivers packets to it: one that is still checked
+ * for duplicates does not.
+ *
+ * Their indexes. Call inside the namespace.
+ */
+function linksWith(address: string, memory: NetlinkMemory): number[] {
+  const routes = new RouteSocket(memory);
+  try {
+    if (!routes.isLocal(address)) return [];
+    return routes.addresses().flatMap((each) => (isSameAddress(each.address, address) ? [each.index] : []));
+  } finally {
+    routes.close();
+  }
+}
+
+/** Why dns11 does not answer at addresses of the host. */
+function portTaken(address: string, holder: string): Fault {
+  return new Fault("LISTEN_PORT_TAKEN", `Port 53 of ${address} is taken: by ${holder}`, {
+    remedy: "Have it listen at other addresses, or remove this one from the setting listen.",
+  });
+}
+
+function unfitBackend(backend: string): Fault {
+  return new Fault(
+    "LISTEN_NEEDS_NFT",
+    `The setting listen needs rules that end with their process, and the rule backend is ${backend}`,
+    { remedy: "Use Linux 5.12 or later with nf_tables, or remove the setting listen." },
+  );
+}
+
+/** It owns the tables. */
+function anotherInstance(cause: unknown): Fault {
+  return new Fault("LISTEN_ELSEWHERE", "Another dns11 answers at addresses of this host", {
+    cause,
+    remedy: "One instance of a host can have the setting listen: remove it from the other one.",
+  });
+}
+
+/**
+ * The program that already answers at port 53 of an address of the host, as far as the kernel tells: where it listens, and
+ * the systemd unit whose control group it is in.
+ *
+ * Undefined if nobody has it. Call inside the host's namespace.
+ */
+function portHolder(address: string, { pid }: Pick<EngineHost, "pid">): string | undefined {
+  const protocols = listenersAt(address, DNS_PORT);
+  const [first] = protocols;
+  if (first === undefined) return undefined;
+  const bytes = Buffer.from(addressBytes(address) ?? []);
+  const at = ([4, 6] as const)
+    .flatMap((family) => socketsAt({ protocol: first, family, state: STATES[first], end: "local", port: DNS_PORT }))
+    .filter(({ local }) => local.address.equals(bytes) || local.address.every((byte) => byte === 0))
+    .toSorted((a, b) => Number(b.local.address.equals(bytes)) - Number(a.local.address.equals(bytes)))[0];
+  const place = at === undefined ? "" : `, at ${addressText(at.local.address)}`;
+  const unit = unitOf(pid, at?.controlGroup ?? NO_GROUP);
+  return `${unit ?? "another program"}${place} (${protocols.join(" and ")})`;
+}
+
+/** The number of its folder is the id of a control group. */
+function unitOf(pid: number, id: bigint): string | undefined {
+  if (id === NO_GROUP) return undefined;
+  for (const folder of UNIT_FOLDERS) {
+    try {
+      const path = `/proc/${pid}/root/${folder}`;
+      for (const name of readdirSync(path).slice(0, UNITS_MAX))
+        if (statSync(join(path, name), { bigint: true, throwIfNoEntry: false })?.ino === id) return name;
+    } catch {
+      // It is not mounted there.
+    }
+  }
+  return undefined;
 }

@@ -18,12 +18,14 @@ import { closeQuietly } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { NetlinkWatch } from "../../kernel/netlink-watch.ts";
 import { type HostLink, HostLinkSocket, type LinkChange, watchLinks } from "../../kernel/host-links.ts";
-import type { ContainerFact, NetworkFact } from "../facts/fact.ts";
+import type { ContainerFact, NetworkFact, EndpointFact } from "../facts/fact.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
+import { sharedWith } from "../facts/shared-network.ts";
 import type { ContainerLink, LinksOfContainer, NoLink } from "./container-link.ts";
-import { addressesOf, endpointOn, missingAmong, noLinkAtAll } from "./expected.ts";
+
+const FLIP_UNIVERSAL = 0x02;
 
 interface ContainerLinksParts {
   readonly runner: Pick<NamespaceRunner, "within">;
@@ -390,4 +392,65 @@ function isSame(a: HostLink, b: HostLink): boolean {
     a.peer?.index === b.peer?.index &&
     a.peer?.namespace === b.peer?.namespace
   );
+}
+
+/**
+ * What Docker says about the links of a container: on which bridge each of its networks is, and which networks
+ * have no link on the host.
+ *
+ * undefined: links are to be looked for.
+ */
+export function noLinkAtAll({ networkMode, endpoints }: ContainerFact): NoLink | undefined {
+  if (networkMode === "host") return { reason: "host-network", text: "it uses the host's network" };
+  const owner = sharedWith(networkMode);
+  if (owner !== undefined) {
+    return { reason: "shared-namespace", text: `it shares the network of container ${owner.slice(0, 12)}`, owner };
+  }
+  if (networkMode === "none" || endpoints.length === 0) return { reason: "no-network", text: "it is on no network" };
+  return undefined;
+}
+
+/** The endpoint whose network has this bridge. */
+export function endpointOn(
+  { endpoints }: ContainerFact,
+  bridge: string | undefined,
+  networkOf: (id: string) => NetworkFact | undefined,
+): EndpointFact | undefined {
+  if (bridge === undefined) return undefined;
+  return endpoints.find(({ networkId }) => networkOf(networkId)?.bridge === bridge);
+}
+
+export function addressesOf({ ipv4, ipv6, mac }: EndpointFact): readonly string[] {
+  return [ipv4, ipv6, mac && linkLocalOf(mac)].filter((address) => address !== undefined);
+}
+
+/** The networks that none of `links` is on. */
+export function missingAmong(
+  links: readonly ContainerLink[],
+  { endpoints }: ContainerFact,
+  networkOf: (id: string) => NetworkFact | undefined,
+): readonly NoLink[] {
+  return endpoints
+    .filter(({ networkId }) => !links.some((link) => link.networkId === networkId))
+    .map(({ networkId, networkName }) => {
+      const network = networkOf(networkId);
+      if (network !== undefined && network.bridge === undefined) {
+        const text = `the driver ${network.driver} of network ${networkName} makes no link on the host`;
+        return { reason: "other-driver", networkId, text };
+      }
+      const bridge = network?.bridge === undefined ? "" : ` (bridge ${network.bridge})`;
+      return {
+        reason: "not-found",
+        networkId,
+        text: `no link on network ${networkName}${bridge} was found on the host`,
+      };
+    });
+}
+
+/** The link-local IPv6 address that the kernel forms from a MAC address (RFC 4291, appendix A). */
+export function linkLocalOf(mac: string): string {
+  const bytes = mac.split(":").map((part) => Number.parseInt(part, 16));
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = bytes;
+  const groups = [((a ^ FLIP_UNIVERSAL) << 8) | b, (c << 8) | 0xff, 0xfe00 | d, (e << 8) | f];
+  return `fe80::${groups.map((group) => group.toString(16)).join(":")}`;
 }

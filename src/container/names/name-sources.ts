@@ -12,7 +12,6 @@ import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { NameSource, NamedContainer, NodeContext } from "./source/name-source.ts";
-import type { ClusterNames } from "./kubernetes/cluster-names.ts";
 import { OtherNetworks } from "./other-networks/other-networks.ts";
 import { ProjectNames } from "./projects/project-names.ts";
 import type { SharedNames } from "./shared-names.ts";
@@ -28,7 +27,7 @@ interface NameSourcesParts {
   readonly networks: DockerNetworks;
   /** The running containers. */
   readonly containers: () => Iterable<ContainerFact>;
-  /** The names of etcd and of a cluster, if they are used. */
+  /** The names of etcd and of features, if they are used. */
   readonly shared: SharedNames | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onChange: () => void;
@@ -36,7 +35,6 @@ interface NameSourcesParts {
 
 export class NameSources {
   // Other parts talk to these.
-  readonly cluster: ClusterNames | undefined;
   readonly declared: DeclaredNames;
   readonly engineHost: EngineHostName;
   readonly hostDomain: HostDomainNames;
@@ -49,8 +47,7 @@ export class NameSources {
 
   constructor({ settings, networks, containers, shared, onChange }: NameSourcesParts) {
     const networkOf = networks.fact.bind(networks);
-    const elsewhere = [shared?.source, shared?.cluster].filter((each) => each !== undefined);
-    this.cluster = shared?.cluster;
+    const elsewhere = shared === undefined ? [] : [shared.source, ...(shared.others ?? [])];
     this.#inOrder = [
       // A container of several networks has one address that builds can reach.
       new BuildNames(settings),
@@ -78,6 +75,10 @@ export class NameSources {
 
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames[] {
     return this.#inOrder.flatMap((source) => source.namesFor(container, node) ?? []);
+  }
+
+  namesForHost(zones: readonly string[]): VisibleNames[] {
+    return this.#inOrder.flatMap((source) => source.namesForHost?.(zones) ?? []);
   }
 
   join(container: NamedContainer): void {

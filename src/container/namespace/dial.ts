@@ -20,10 +20,8 @@ import {
 } from "../../kernel/libc.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { NamespaceRunner } from "./namespace-runner.ts";
-
-/** The mark of packets that skip our own rules and so reach Docker's resolver. */
-export const PASSTHROUGH_MARK = 0x646e7331;
+import { DOCKER_RESOLVER } from "../capture/capture.ts";
+import { type NamespaceRunner, namespaceId } from "./namespace-runner.ts";
 
 /**
  * Creates a connected, or connecting, socket to `server` in the namespace of `fd`. `isMarked`: our rules there, if any, let it
@@ -39,10 +37,11 @@ export function dialIn(
   const bytes = addressBytes(server.address);
   if (bytes === undefined)
     throw new Fault("BAD_SERVER", `Invalid server address "${server.address}": not an IP address`);
+  const mark = isMarked ? runner.passages.markTo(namespaceId(fd), server.address === DOCKER_RESOLVER) : undefined;
   return runner.within(fd, () => {
     const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
     try {
-      if (isMarked) setMark(made, PASSTHROUGH_MARK);
+      if (mark !== undefined) setMark(made, mark);
       connectTo(made, socketAddress(bytes, server.port, scopeOf(server.address)), server.address);
       return made;
     } catch (error) {

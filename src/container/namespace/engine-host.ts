@@ -27,6 +27,8 @@ export interface EngineHost {
   /** The engine's root folder. */
   readonly root: number;
   readonly network: number;
+  /** The resolv.conf of that network, where it is not the machine's. */
+  readonly resolvConf?: string;
   readonly networkId: NamespaceId;
   /** Whether the engine's PIDs are the same processes here. */
   readonly sharesPids: boolean;
@@ -44,7 +46,8 @@ export function socketPeerPid(socketPath: string): number {
   }
 }
 
-export function openEngineHost(pid: number): EngineHost {
+/** `detached` where the engine's containers are connected to our network, and not to its own. */
+export function openEngineHost(pid: number, detached?: Pick<EngineHost, "resolvConf">): EngineHost {
   if (pid <= 0) {
     throw new Fault("ENGINE_ELSEWHERE", "Cannot see the engine's process: it runs in another PID namespace", {
       remedy:
@@ -55,8 +58,8 @@ export function openEngineHost(pid: number): EngineHost {
   let root = -1;
   try {
     root = openSync(`/proc/${pid}/root`, O_PATH | constants.O_DIRECTORY);
-    const network = openSync(`/proc/${pid}/ns/net`, "r");
-    return { pid, root, network, networkId: namespaceId(network), sharesPids: sharesPids(pid) };
+    const network = openSync(`/proc/${detached === undefined ? pid : "self"}/ns/net`, "r");
+    return { ...detached, pid, root, network, networkId: namespaceId(network), sharesPids: sharesPids(pid) };
   } catch (error) {
     closeQuietly(root);
     const isDenied = codeOf(error) === "EACCES" || codeOf(error) === "EPERM";

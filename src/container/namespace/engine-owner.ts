@@ -3,8 +3,10 @@
  * containers, so it is served with the rights of that user and no others: never by root, whose rights its user could
  * borrow.
  */
+import { join } from "node:path";
+
 import { Fault } from "../../base/lib/fault.ts";
-import { userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
+import { rootlesskitFolder, sharesNetwork, userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
 import { type EngineHost, openEngineHost } from "./engine-host.ts";
 
 interface Rootless {
@@ -14,7 +16,16 @@ interface Rootless {
 /** The host of an engine that may be served; throws a Fault for another user's. */
 export function openOwnEngineHost(rootless: Rootless, enginePid: number): EngineHost {
   requireOwnEngine(rootless, enginePid);
-  return openEngineHost(enginePid);
+  return openEngineHost(enginePid, rootless.isRootless ? detachedNetwork(enginePid) : undefined);
+}
+
+/**
+ * With rootlesskit's --detach-netns the engine is in the machine's network, which its user cannot enter. We have entered that of its
+ * containers, whose own servers lead to those of the machine.
+ */
+function detachedNetwork(enginePid: number): Pick<EngineHost, "resolvConf"> | undefined {
+  const folder = sharesNetwork(enginePid) ? undefined : rootlesskitFolder(enginePid);
+  return folder === undefined ? undefined : { resolvConf: join(folder, "resolv.conf") };
 }
 
 /** Throws unless the engine's process has our rights, where it is rootless. */

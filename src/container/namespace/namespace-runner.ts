@@ -14,6 +14,7 @@ import { setNetworkNamespace, unshareNetworkNamespace } from "../../kernel/libc.
 import { POOL_VARIABLE } from "../../kernel/in-pool.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NetNamespace } from "../../kernel/net-namespace.ts";
+import { Passages } from "./passages.ts";
 
 /** The steps that a test can make fail. */
 export interface NamespaceSteps {
@@ -40,6 +41,8 @@ export class NamespaceRunner {
   #isClosed = false;
   /** dns11's own namespace, which must never be treated as a container's. */
   readonly homeId: NamespaceId;
+  /** How this process's own queries pass its rules. */
+  readonly passages = new Passages();
 
   constructor(steps: NamespaceSteps = REAL_STEPS) {
     this.#steps = steps;

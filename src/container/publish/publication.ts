@@ -7,10 +7,18 @@ import { LIMITS } from "../../base/limits.ts";
 import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { WantedKeys } from "../../base/model/wanted-keys.ts";
-import { type PublishedMember, keyOf, valueOf } from "../names/zone/published-member.ts";
+import { addressText } from "../../base/model/address.ts";
+import { type PublishedMember, keyOf, valueOf, hostOnMachine, portText } from "../names/zone/published-member.ts";
 import type { ContainerFact, NetworkFact } from "../facts/fact.ts";
 import { NO_SERVICE, publishedMember } from "./published-endpoint.ts";
-import { type PublishedPlace, publishedPlace } from "./published-place.ts";
+
+interface PublishedPlace {
+  /** First that of its service, then its own. */
+  readonly names: readonly string[];
+  readonly addresses: readonly string[];
+  /** Each is written as NAME=PORT/PROTOCOL. */
+  readonly ports: readonly string[];
+}
 
 export interface PublicationSettings {
   /** Undefined: nothing is published. */
@@ -156,4 +164,15 @@ function invalidFault(error: unknown): Fault {
   return new Fault("PUBLISH_INVALID", reasonOf(error), {
     remedy: "Correct its labels io.dns11.project and io.dns11.service.",
   });
+}
+
+/** What a published container is to other machines, as text for people: its names, and where it is reached. */
+export function publishedPlace(member: PublishedMember, zone: string, machine: string): PublishedPlace {
+  const { project, service, isReady, v4, v6, ports } = member;
+  const below = `${service}.${project}.${isReady ? "svc" : "endpoints"}.${zone}`;
+  return {
+    names: [below, `${hostOnMachine(member, machine)}.${below}`],
+    addresses: [...v4, ...v6].map((each) => addressText(each)),
+    ports: ports.map((each) => portText(each)),
+  };
 }

@@ -22,6 +22,7 @@ import type { ReachableAddresses } from "../names/zone/reachable-addresses.ts";
 import { projectOf } from "../facts/compose.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
+import { FormerNames } from "./former-names.ts";
 import { effectiveLabels } from "../facts/labels.ts";
 import { traitsOf } from "../names/name-traits.ts";
 import { labelRoutes } from "./label-routes.ts";
@@ -56,6 +57,7 @@ export class Directory {
   readonly names: NameSources;
   readonly #containers = new Map<string, ContainerFact>();
   #former = new FormerAddresses();
+  #formerNames = new FormerNames();
   readonly #upstreamContainers = new UpstreamContainers({
     networkOf: (id) => this.network(id),
     layersOf: (fact) => this.#routing(fact, undefined).layers,
@@ -92,6 +94,10 @@ export class Directory {
     return this.#former;
   }
 
+  get formerNames(): FormerNames {
+    return this.#formerNames;
+  }
+
   /** Takes over what `current` knows and this one does not, one fact after the other. Without any, both know the same. */
   *catchUp(current: Directory): Generator<void> {
     for (const { fact } of current.#networks.all()) {
@@ -112,6 +118,7 @@ export class Directory {
   /** Takes over from `current`, which knows the same by now, and keeps it up to date for its views. */
   succeed(current: Directory): void {
     [this.#former, current.#former] = [current.#former, this.#former];
+    [this.#formerNames, current.#formerNames] = [current.#formerNames, this.#formerNames];
     [this.#onNames, current.#onNames] = [current.#onNames, undefined];
     this.#host = current.#host;
     this.#denied = current.#denied;
@@ -178,7 +185,10 @@ export class Directory {
   putContainer(fact: ContainerFact): boolean {
     this.#predecessor?.putContainer(fact);
     const before = this.#containers.get(fact.id);
-    if (before !== undefined) this.#former.note(before, fact);
+    if (before !== undefined) {
+      this.#former.note(before, fact);
+      this.#formerNames.note(before, fact);
+    }
     this.#join(fact, before);
     this.#containers.set(fact.id, fact);
     this.#onNames?.();
@@ -206,6 +216,7 @@ export class Directory {
       this.names.leave(fact);
       this.#former.note(fact);
     }
+    this.#formerNames.forget(id);
     this.#containers.delete(id);
     this.#onNames?.();
     return fact !== undefined && this.#upstreamContainers.remove(fact);
@@ -242,12 +253,12 @@ export class Directory {
     reachable: ReachableAddresses,
     servers: readonly string[],
   ): readonly VisibleNames[] {
-    const { declared, zones: serviceZones, cluster } = this.names;
+    const { declared, zones: serviceZones } = this.names;
     const everybodys = declared.forEverybody();
     return [
       ...(everybodys === undefined ? [] : [everybodys]),
       ...serviceZones.namesOnHost(zones, reachable, servers),
-      ...(cluster?.namesOnHost(zones) ?? []),
+      ...this.names.namesForHost(zones),
     ];
   }
 

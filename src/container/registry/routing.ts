@@ -6,14 +6,27 @@ import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { RouteRules } from "../../base/model/route-rules.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import { isListenerAddress } from "../../base/model/listener-addresses.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { HOST_DOCKER_INTERNAL } from "../names/host-name/host-name.ts";
 import type { NodeContext } from "../names/source/name-source.ts";
-import type { ContainerFact, NameserversFact } from "../facts/fact.ts";
+import type { ContainerFact, NameserversFact, NetworkFact } from "../facts/fact.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
-import { listedServers } from "./listed-servers.ts";
-import { mayReachOutside, reachesOutside } from "./outside-access.ts";
 import { type RouteLayer, routeLayer } from "./routes.ts";
+
+/** Drivers whose networks have no external access, with or without a gateway. */
+const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
+
+interface ListedServersParts {
+  readonly host: readonly Server[];
+  /** Docker's resolver, where only Docker knows; that very list is returned then. */
+  readonly dockerServers: readonly Server[];
+  /** dns11's own: as servers of a container they would be a forwarding loop. */
+  readonly ownAddresses: readonly string[];
+  /** How many servers of Docker's list are used. */
+  readonly serversMax: number;
+}
 
 /** Docker's embedded DNS, reached by the passthrough. */
 const DOCKER_SERVER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
@@ -93,4 +106,49 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
       ? "Docker's resolver: the container's list of servers cannot be determined"
       : FALLBACK_ORIGINS[nameservers.kind];
   return { layers, listed, listedBy, hasGateway, isUnclear };
+}
+
+/** The servers that Docker would query for a container. */
+function listedServers(
+  nameservers: NameserversFact,
+  { host, dockerServers, ownAddresses, serversMax }: ListedServersParts,
+): readonly Server[] {
+  if (nameservers.kind === "unknown") return dockerServers;
+  // Without host servers, engines up to 27 still have servers of their own.
+  if (nameservers.kind === "host") return host.length > 0 ? host : dockerServers;
+  const servers =
+    nameservers.kind === "captured"
+      ? nameservers.servers.map((address) => ({ from: "container" as const, address }))
+      : nameservers.servers;
+  const usable = servers.filter(
+    ({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)),
+  );
+  const listener = usable.find(({ address }) => isListenerAddress(address));
+  return usable
+    .flatMap((server) => {
+      if (isListenerAddress(server.address)) return server === listener ? host : [];
+      return [{ ...server, port: DNS_PORT }];
+    })
+    .slice(0, serversMax);
+}
+
+/**
+ * Whether a network gives its containers access to what is outside, and so to the host's servers.
+ *
+ * A bridge without a gateway has no external access; other drivers may have it without one (ipvlan l3 routes).
+ */
+function mayReachOutside({ network }: JoinedNetwork): boolean {
+  const isKnown = network.driver === "bridge" || isOfSwarm(network) || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
+  return !network.isInternal && !isKnown;
+}
+
+function reachesOutside({ endpoint, network }: JoinedNetwork): boolean {
+  if (network.isInternal || DRIVERS_WITHOUT_OUTSIDE.has(network.driver)) return false;
+  // Docker gives each of its containers an interface on docker_gwbridge, which no inspect shows.
+  if (isOfSwarm(network)) return true;
+  return endpoint.ipv4Gateway !== undefined || endpoint.ipv6Gateway !== undefined;
+}
+
+function isOfSwarm({ driver, swarm }: NetworkFact): boolean {
+  return driver === "overlay" && swarm !== undefined;
 }

@@ -11,8 +11,6 @@ import { attributeList, attributesIn, textOf } from "../../kernel/netlink-messag
 import * as nft from "../../kernel/nft-constants.ts";
 import { readXtables } from "../../kernel/xtables.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
-import { hasOurChains } from "./iptables-chains.ts";
-import { iptablesTool } from "./iptables-tool.ts";
 import { TABLE_NAME } from "./plan.ts";
 
 const FAMILY_NAMES = new Map([
@@ -196,14 +194,11 @@ function hookOf(value: Buffer | undefined): Chain["hook"] {
 }
 
 /** Tables of iptables-legacy, which nf_tables does not list. Docker has its own rules in nat, so nat is no culprit. */
-async function legacyCulprits({ fd, within }: NetNamespace): Promise<string[]> {
-  const tables = await readXtables(within, "ip");
+async function legacyCulprits({ within }: NetNamespace): Promise<string[]> {
+  const tables = await readXtables(within);
   if (tables === undefined) return ["tables of iptables-legacy cannot be read, because another program changes them"];
   const unread = [...tables].filter(([, table]) => table === undefined).map(([name]) => name);
-  const names = (await hasOurChains("ip", tables))
-    ? [...(await (await iptablesTool()).save("ip", fd)).foreignTables]
-    : [...tables.keys()];
-  const culprits = names.filter((name) => name !== "nat");
+  const culprits = [...tables.keys()].filter((name) => name !== "nat");
   return [
     ...unread.map((table) => `table ${table} of iptables-legacy is too large, or changes too often, to be read`),
     ...(culprits.length === 0 ? [] : [`iptables-legacy has rules in these tables: ${culprits.join(", ")}`]),

@@ -80,7 +80,8 @@ const PAUSE_MS_MAX = 2 * SLEEP_MS_MAX;
 /** The query of one protocol. */
 interface Leg {
   readonly protocol: Protocol;
-  readonly fd: number;
+  /** -1 once it is closed. */
+  fd: number;
   readonly id: number;
   readonly query: Buffer;
   isSent: boolean;
@@ -114,7 +115,10 @@ function portsOf(legs: readonly Leg[], protocol: Protocol): number[] {
  * Closes a socket. TCP is reset first: a normal close goes on sending FIN packets, which in a namespace that is being
  * removed leave by the default route.
  */
-function endLeg({ fd, protocol }: Leg): void {
+function endLeg(leg: Leg): void {
+  const { fd, protocol } = leg;
+  if (fd < 0) return;
+  leg.fd = -1;
   try {
     if (protocol === "tcp") disconnect(fd);
   } catch {
@@ -179,6 +183,8 @@ function step(leg: Leg, address: number, memory: Buffer): void {
   leg.tookMs = performance.now() - leg.startMs;
   if (length < 0) leg.failure = failureName();
   else leg.reply = Buffer.from(memory.subarray(leg.protocol === "tcp" ? PREFIX_BYTES : 0, length));
+  // A server may do nothing else until a connection ends: dnsmasq without its child processes.
+  if (isDone(leg) && leg.protocol === "tcp") endLeg(leg);
 }
 
 /** The name of an errno that ends a leg; undefined for one that means "not yet". */

@@ -1,5 +1,5 @@
 /**
- * InstalledRules: our rules that exist in a namespace, of any rule backend, and their owner. Rules that no process owns
+ * InstalledRules: our tables that exist in a namespace, and their owner. Rules that no process owns
  * may still belong to a running instance: then the ports that they redirect to are in use.
  */
 import {
@@ -16,16 +16,10 @@ import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../k
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { addressBytes, socketAddress } from "../../base/model/address.ts";
+import { socketAddress } from "../../base/model/address.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import { FAMILY_NUMBER } from "./nft-commands.ts";
-import { readXtables } from "../../kernel/xtables.ts";
-import { hasOurChains } from "./iptables-chains.ts";
-import { listenersIn } from "./iptables-saved.ts";
-import { iptablesTool } from "./iptables-tool.ts";
-import { CHAIN_PREFIX } from "./our-chains.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type ChainName, IP_FAMILIES, type IpFamily, type Protocol, TABLE_NAME } from "./plan.ts";
 
@@ -33,8 +27,6 @@ import { type ChainName, IP_FAMILIES, type IpFamily, type Protocol, TABLE_NAME }
 export const PERMANENT_COMMENT = "dns11 in the node, once";
 
 export interface InstalledRules {
-  /** An nf_tables table, or chains of iptables-legacy. */
-  readonly kind: "table" | "chains";
   readonly family: IpFamily;
   /** Messages have it. */
   readonly title: string;
@@ -46,21 +38,8 @@ export interface InstalledRules {
 const LISTENERS_TRIED = 64;
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
 
-/** Tables of iptables-legacy whose lock others hold for longer than `waitMs` are reported to `onUnread`, and count as without ours. */
-export async function installedRules(
-  netns: NetNamespace,
-  waitMs: number = LIMITS.xtablesMs,
-  onUnread: (family: IpFamily) => void = () => undefined,
-): Promise<InstalledRules[]> {
-  const [tables, ...legacy] = await Promise.all([
-    netns.read(() => installedTables(netns.memory)),
-    ...IP_FAMILIES.map(async (family) => await readXtables(netns.within, family, waitMs)),
-  ]);
-  for (const [index, family] of IP_FAMILIES.entries()) if (legacy[index] === undefined) onUnread(family);
-  const chains: InstalledRules[] = [];
-  for (const [index, family] of IP_FAMILIES.entries())
-    if (await hasOurChains(family, legacy[index])) chains.push(await installedChains(netns, family));
-  return [...tables, ...chains];
+export async function installedRules(netns: NetNamespace): Promise<InstalledRules[]> {
+  return await netns.read(() => installedTables(netns.memory));
 }
 
 /** Throws if the namespace is served already, before anything is changed; otherwise returns the orphaned rules. */
@@ -105,7 +84,6 @@ function installedTables(memory: NetlinkMemory): InstalledRules[] {
     else found.push({ family, owner: comment === PERMANENT_COMMENT ? "permanent" : undefined });
   });
   return found.map(({ family, owner }) => ({
-    kind: "table",
     family,
     title: tableTitle(family),
     owner: owner ?? ownerOf(listenersOf(memory, family)),
@@ -155,16 +133,6 @@ function comparedValues(expression: ReadonlyMap<number, Buffer>): Buffer[] {
   const data = attributesIn(expression.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_CMP_DATA);
   const value = attributesIn(data ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VALUE);
   return value === undefined ? [] : [value];
-}
-
-async function installedChains({ fd, within }: NetNamespace, family: IpFamily): Promise<InstalledRules> {
-  const tool = await iptablesTool();
-  const listeners = listenersIn(await tool.save(family, fd)).flatMap(({ protocol, address, port }) => {
-    const bytes = addressBytes(address);
-    return bytes === undefined ? [] : [{ protocol, address: bytes, port }];
-  });
-  const title = `chains ${CHAIN_PREFIX}* of ${family === "ip" ? "iptables" : "ip6tables"}-legacy`;
-  return { kind: "chains", family, title, owner: within(() => ownerOf(listeners)) };
 }
 
 interface Listener {

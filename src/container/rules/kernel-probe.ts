@@ -5,7 +5,13 @@
 import { randomBytes } from "node:crypto";
 
 import type { KernelAnswer } from "../../base/model/kernel-answer.ts";
-import { isKernelProbeAnswer, kernelProbeAnswer, kernelProbeQuery } from "../../base/model/probe-message.ts";
+import {
+  NONCE_BYTES,
+  isKernelProbeAnswer,
+  kernelProbeAnswer,
+  kernelProbeQuery,
+  sentProbes,
+} from "../../base/model/probe-message.ts";
 import { type ExchangeResult, exchange } from "./exchange.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 
@@ -16,7 +22,6 @@ export interface KernelProbeTarget {
   discount(queries: number): void;
 }
 
-const NONCE_BYTES = 12;
 const ADDRESS_BYTES = 4;
 
 /** Names that change in this very moment end all answers, also that to the nonce. */
@@ -47,6 +52,7 @@ async function probeOnce(
   const address = randomBytes(ADDRESS_BYTES);
   // Without room for it, there are answers already that have worked.
   if (!target.remember(kernelProbeAnswer(nonce, address))) return undefined;
+  sentProbes.add(nonce);
   const message = (id: number): Buffer => kernelProbeQuery(nonce, id);
   target.discount(1);
   const [leg] = await exchange(within, { destination, protocols: ["udp"], message, mark });

@@ -97,6 +97,8 @@ export interface PlanInput {
   readonly sparedPorts: readonly number[];
   /** Packets with this mark are ours and skip all our rules: the passthrough to Docker's resolver. */
   readonly passthroughMark: number;
+  /** Where the resolver is closed, they reach it only from this control group, and without one not at all. */
+  readonly passthroughGroup?: ControlGroup | undefined;
   /** Packets with this mark belong to a probe: on trial, only these are redirected. */
   readonly trialMark: number;
 }
@@ -181,7 +183,7 @@ function tablePlans(
 
 function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
   const bypass: RulePlan[] = [
-    { match: { mark: input.passthroughMark }, action: { kind: "accept" } },
+    ...passthrough(input, listeners).map((match) => ({ match, action: { kind: "accept" as const } })),
     ...sparedGroups(input),
     ...input.sparedPorts.map((sourcePort) => ({
       match: { protocol: "tcp" as const, sourcePort, destinationPort: DNS_PORT },
@@ -205,6 +207,17 @@ function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[],
       rules: [...bypass, ...queries.translate],
     },
     { name: "reply", type: "nat", hook: "postrouting", priority: PRIORITY_NAT, rules: replyRules(listeners) },
+  ];
+}
+
+/** A container may set a mark, too, so where the resolver is closed a mark alone passes only to servers that are redirected beside it. */
+function passthrough(input: PlanInput, listeners: readonly ListeningRedirect[]): Match[] {
+  const { passthroughMark: mark, passthroughGroup: controlGroup, closesResolver } = input;
+  if (closesResolver !== true) return [{ mark }];
+  const others = listeners.flatMap(({ redirect }) => redirect.fromInside).filter((each) => each !== DOCKER_RESOLVER);
+  return [
+    ...(controlGroup === undefined ? [] : [{ mark, controlGroup }]),
+    ...[...new Set(others)].map((destination) => ({ mark, destination })),
   ];
 }
 
@@ -242,18 +255,17 @@ function guardChain(rules: readonly RulePlan[]): ChainPlan {
 function guardRules(input: PlanInput, family: IpFamily, listeners: readonly ListeningRedirect[]): RulePlan[] {
   const { capture, closesResolver } = input;
   const servesPods = listeners.some(({ redirect }) => redirect.fromPods.length > 0);
-  const closing = closesResolver === true ? resolverGuards(input, listeners) : [];
+  const closing = closesResolver === true ? resolverGuards(listeners) : [];
   if (servesPods && family === "ip" && capture.guardsLoopback) return [LOOPBACK_GUARD, ...closing];
   return [...(servesPods || capture.guardsPorts === true ? listeners.flatMap(portGuards) : []), ...closing];
 }
 
-function resolverGuards({ passthroughMark }: PlanInput, listeners: readonly ListeningRedirect[]): RulePlan[] {
+function resolverGuards(listeners: readonly ListeningRedirect[]): RulePlan[] {
   const own = listeners.filter(({ redirect }) => redirect.bind === DOCKER_RESOLVER);
   if (own.length === 0) return [];
   const accepted: Match[] = [
     // First, because most of what a container receives is that.
     { isFromOutside: true },
-    { mark: passthroughMark },
     // Where the kernel answers, connection tracking does not know our own conversations.
     ...own.flatMap(({ listening }) =>
       PROTOCOLS.map((protocol) => ({

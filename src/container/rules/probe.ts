@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 
 import { codeOf } from "../../base/lib/fault.ts";
-import { probeOutcome, probeQuery } from "../../base/model/probe-message.ts";
+import { NONCE_BYTES, probeOutcome, probeQuery } from "../../base/model/probe-message.ts";
 import { type ExchangeResult, exchange } from "./exchange.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import type { Protocol } from "./plan.ts";
@@ -48,7 +48,7 @@ export interface ProbeRequest {
 /** Sends a nonce query. */
 export async function probe(within: Within, target: ProbeTarget, request: ProbeRequest): Promise<ProbeResult> {
   const { destination, protocols, isTrial, sourcePort } = request;
-  const nonce = randomBytes(12).toString("hex");
+  const nonce = randomBytes(NONCE_BYTES).toString("hex");
   target.expect(nonce);
   let hasCaughtUp = false;
   try {

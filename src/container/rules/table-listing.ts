@@ -19,7 +19,7 @@ export function tableListing(namespace: number): string {
       ["--net=/proc/self/fd/3", "--", "nft", "list", "table", family, TABLE_NAME],
       {
         encoding: "utf8",
-        timeout: LIMITS.iptablesMs,
+        timeout: LIMITS.nftListMs,
         killSignal: "SIGKILL",
         env: { PATH: [process.env["PATH"], SYSTEM_FOLDERS].filter(Boolean).join(":"), LC_ALL: "C" },
         stdio: ["ignore", "pipe", "pipe", namespace],

@@ -38,6 +38,11 @@ export class Searches {
     this.#settings = settings;
   }
 
+  /** Whether the container asks for the list of its project. */
+  isAskedBy(fact: ContainerFact): boolean {
+    return projectSearch(fact, this.#settings) !== undefined;
+  }
+
   /** The mode of this start of a container that asks for the list of its project; `base` for all others. */
   modeFor(fact: ContainerFact, base: AttachMode): AttachMode {
     const search = projectSearch(fact, this.#settings);

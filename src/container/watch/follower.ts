@@ -12,10 +12,13 @@ import { type Gate, gate } from "../../base/lib/gate.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
-import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
-import type { ContainerJson, ListedJson } from "./engine-json.ts";
+import { type Ending, Endings } from "./endings.ts";
+import type { Engine, EngineInfo } from "./engine.ts";
+import type { ContainerJson, EngineEvent, ListedJson } from "./engine-json.ts";
 import { ImageConfigs } from "./image-configs.ts";
+import { LateContainers, type LateHooks } from "./late-containers.ts";
 import { type ImageConfig, type SplitConfig, splitConfig } from "./split-config.ts";
+import { StartingContainers, type StartingHooks } from "./starting-containers.ts";
 import {
   type ContainerFiles,
   containerFact,
@@ -35,13 +38,16 @@ export interface FollowerHooks {
   readonly onNetwork: (fact: NetworkFact) => void;
   readonly onNetworkGone: (id: string) => void;
   readonly onContainer: (fact: ContainerFact) => void;
-  /** It gets the exit code, if the engine reported one. */
-  readonly onContainerGone: (id: string, exitCode: number | undefined) => void;
+  readonly onContainerGone: (id: string, ending: Ending) => void;
   /** A network was created, or is gone. */
   readonly onNetworkEvent?: (name: string, isCreated: boolean) => void;
   readonly stopped?: StoppedHooks;
+  readonly late?: LateHooks;
+  readonly starting?: StartingHooks;
   /** A container could not be inspected; the follower will retry. */
   readonly onInspectFailed: (id: string, reason: string) => void;
+  /** Why a container must not be inspected for now; undefined if it may be. */
+  readonly barredBy?: (id: string) => string | undefined;
   /** An event has been applied, `lagMs` after it happened. */
   readonly onEventApplied?: (lagMs: number) => void;
   readonly filesOf: (json: ContainerJson) => ContainerFiles;
@@ -61,12 +67,13 @@ interface StoppedHooks {
 
 export type FollowedEngine = Pick<
   Engine,
-  "describe" | "containers" | "stoppedContainers" | "container" | "network" | "image" | "events"
+  "describe" | "containers" | "stoppedContainers" | "container" | "network" | "image" | "events" | "labels"
 >;
 
 const NANO_PER_MILLI = 1e6;
 const STOPPED_STATES = new Set(["created", "exited", "dead"]);
 const TIMED_OUT = Symbol("timed out");
+const LABELS_POLL_MS = 5;
 /** How often a container is inspected in vain before the others do without it. */
 const INSPECTS_IN_VAIN = 3;
 
@@ -78,11 +85,15 @@ export class Follower {
   readonly #inspecting = new Set<string>();
   /** The time of the first unapplied event, by container. */
   readonly #eventMs = new Map<string, number>();
-  /** The exit codes of known containers that have ended. */
-  readonly #exitCodes = new Map<string, number>();
+  /** Of known containers. */
+  readonly #endings = new Endings();
   /** Until all are known: how often each was inspected in vain. */
   readonly #inVain = new Map<string, number>();
   readonly #unknown = new Set<string>();
+  readonly #late: LateContainers | undefined;
+  readonly #starting: StartingContainers | undefined;
+  /** Which keys of labels were read when a container was inspected last. */
+  readonly #labelsRead = new Map<string, number>();
   #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
@@ -92,6 +103,14 @@ export class Follower {
     this.#engine = engine;
     this.#hooks = hooks;
     this.#images = new ImageConfigs(engine);
+    this.#late = hooks.late && new LateContainers(engine, hooks.late);
+    this.#starting =
+      hooks.starting &&
+      new StartingContainers({
+        ...{ engine, images: this.#images, hooks: hooks.starting },
+        barredBy: (id) => hooks.barredBy?.(id),
+        ...{ hasNetwork: hooks.hasNetwork, onNetwork: hooks.onNetwork },
+      });
   }
 
   get isConnected(): boolean {
@@ -125,6 +144,17 @@ export class Follower {
   reinspect(ids: Iterable<string> = this.#hooks.known().keys()): void {
     for (const id of ids) this.#marked.add(id);
     if (this.#isConnected) this.#pump();
+  }
+
+  /** Somebody wants to know further labels: resolves when those of all known containers are, or when the engine takes too long. */
+  async learnLabels(keys: Iterable<string>): Promise<void> {
+    const { labels } = this.#engine;
+    if (!labels.add(keys)) return;
+    this.reinspect();
+    const deadlineMs = performance.now() + LIMITS.inspectMs;
+    const isRead = (id: string): boolean => this.#labelsRead.get(id) === labels.generation;
+    const hasAll = (): boolean => [...this.#hooks.known().keys()].every(isRead);
+    while (this.#isConnected && !hasAll() && performance.now() < deadlineMs) await sleep(LABELS_POLL_MS);
   }
 
   /** Follows the engine until `signal`. */
@@ -174,17 +204,19 @@ export class Follower {
     throw failure;
   }
 
-  #onEvent({ Type: type, Action: action, Actor: actor, timeNano }: EngineEvent): void {
+  #onEvent(event: EngineEvent): void {
+    const { Type: type, Action: action, Actor: actor, timeNano } = event;
     this.#lastActivityMs = performance.now();
     const id = actor?.ID;
     if (id === undefined) return;
     const atMs = (timeNano ?? 0) / NANO_PER_MILLI;
     if (type === "container") {
-      if (action === "die" && this.#hooks.known().has(id))
-        this.#exitCodes.set(id, Number(actor?.Attributes?.["exitCode"]));
-      // A container is usually started at once. An inspect now would only delay the one after its start.
+      if (this.#hooks.known().has(id)) this.#endings.note(event);
+      // A container is usually started at once. An inspect of these now would only delay the one after its start.
       if (action === "create") setTimeout(() => this.#markStopped(id), LIMITS.startAfterCreateMs).unref();
-      else this.#markAt(id, atMs);
+      // A signal alone changes no facts.
+      else if (action !== "kill") this.#markAt(id, atMs);
+      if (action === "create") void this.#starting?.created(id);
     }
     if (type !== "network") return;
     const isGone = action === "destroy" || action === "remove";
@@ -195,7 +227,9 @@ export class Follower {
       return;
     }
     const container = actor?.Attributes?.["container"];
-    if (container !== undefined) this.#markAt(container, atMs);
+    if (container === undefined) return;
+    if (action === "connect") this.#late?.connected(container, id);
+    this.#markAt(container, atMs);
   }
 
   #markAt(id: string, atMs: number): void {
@@ -234,6 +268,7 @@ export class Follower {
   *#comparing(listed: readonly ListedJson[], known: ReadonlyMap<string, ContainerFact>): Generator<void> {
     for (const json of listed) {
       const fact = known.get(json.Id);
+      if (fact === undefined) this.#late?.listed(json);
       if (fact === undefined || knownFingerprint(fact) !== listedFingerprint(json)) this.#mark(json.Id);
       yield;
     }
@@ -263,18 +298,26 @@ export class Follower {
   }
 
   async #inspect(id: string): Promise<void> {
+    const { generation } = this.#engine.labels;
+    const connections = this.#late?.began(id) ?? 0;
     try {
+      const bar = this.#hooks.barredBy?.(id);
+      if (bar !== undefined) throw new Error(bar);
       const json = await this.#engine.container(id);
       if (json === undefined || !isUp(json)) {
         this.#inVain.delete(id);
         this.#unknown.delete(id);
+        this.#labelsRead.delete(id);
+        this.#late?.known(id, connections);
+        if (json === undefined) this.#starting?.forget(id);
+        else this.#starting?.stopped(json);
         // While what was known of it still is: its names never go upstream.
         if (json === undefined) this.#hooks.stopped?.remove(id);
         else this.#putStopped(json);
-        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id, this.#exitCodeOf(id, json));
+        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id, this.#endings.take(id, json?.State?.ExitCode));
         return;
       }
-      this.#exitCodes.delete(id);
+      this.#endings.forgetExit(id);
       const image = this.#splitOf(json);
       const isPending = image instanceof Promise;
       const split = isPending ? splitConfig(json, "awaited") : image;
@@ -282,24 +325,21 @@ export class Follower {
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#inVain.delete(id);
       this.#unknown.delete(id);
+      this.#starting?.forget(id);
+      this.#labelsRead.set(id, generation);
       this.#hooks.onContainer(fact);
+      this.#late?.known(id, connections);
       if (isPending) await this.#splitLater(fact, json, image);
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
+      this.#late?.failed(id);
       const times = (this.#inVain.get(id) ?? 0) + 1;
       if (!this.#synced.isOpen) this.#inVain.set(id, times);
       // The next list reveals new containers; a known container that changed must be marked here.
       const waitMs = this.#synced.isOpen ? LIMITS.engineRetryLastMs : LIMITS.engineRetryFirstMs * 5 ** times;
       setTimeout(() => this.#isConnected && this.#mark(id), waitMs).unref();
     }
-  }
-
-  /** Takes it from the event, because a container that is removed at its end cannot be inspected. */
-  #exitCodeOf(id: string, json: ContainerJson | undefined): number | undefined {
-    const code = this.#exitCodes.get(id) ?? json?.State?.ExitCode;
-    this.#exitCodes.delete(id);
-    return Number.isInteger(code) ? code : undefined;
   }
 
   /** Nothing waits for its image: the inspect after its start must not. */
@@ -317,10 +357,11 @@ export class Follower {
     void split.then(putAgain).catch(() => undefined);
   }
 
-  /** The split configuration, determined once in a container's life, because it never changes. */
+  /** The split configuration: it never changes, so it is determined once, and again when further labels are read. */
   #splitOf(json: ContainerJson): SplitConfig | Promise<ImageConfig | undefined> {
     const known = this.#hooks.known().get(json.Id);
-    if (known?.imageLabels.source === "known")
+    const isCurrent = this.#labelsRead.get(json.Id) === this.#engine.labels.generation;
+    if (isCurrent && known?.imageLabels.source === "known")
       return { labels: known.labels, imageLabels: known.imageLabels, ports: known.ports };
     const image = this.#images.of(json);
     return image instanceof Promise ? image : splitConfig(json, image);

@@ -16,7 +16,7 @@ const DEFAULT_PATH = "/etc/resolv.conf";
 const UPLINKS_PATH = "/run/systemd/resolve/resolv.conf";
 const DNS_PORT = 53;
 
-type HostRoot = Pick<EngineHost, "root">;
+type HostRoot = Pick<EngineHost, "root" | "resolvConf">;
 
 /** The content of the files. */
 export interface HostServers {
@@ -35,13 +35,14 @@ export interface HostServers {
 const BUSY: HostServers = { servers: [], invalid: [], nameservers: [], search: [], uplinks: [], isBusy: true };
 
 /** The files that may list the host's servers. */
-export function hostFiles(path: string | undefined): readonly string[] {
-  return path === undefined ? [DEFAULT_PATH, UPLINKS_PATH] : [path];
+export function hostFiles({ resolvConf }: Pick<EngineHost, "resolvConf">, path: string | undefined): readonly string[] {
+  if (path !== undefined) return [path];
+  return [...(resolvConf === undefined ? [] : [resolvConf]), DEFAULT_PATH, UPLINKS_PATH];
 }
 
 /** Of all files that may list them, as they are now. */
 export function listedServers(host: HostRoot, path: string | undefined): ListedServer[] {
-  return hostFiles(path).flatMap((name) => {
+  return hostFiles(host, path).flatMap((name) => {
     const file = tryReadEngineFile(host, name);
     if (file.kind !== "read") return [];
     return file.text.split("\n").flatMap((text, index) => {
@@ -51,7 +52,7 @@ export function listedServers(host: HostRoot, path: string | undefined): ListedS
   });
 }
 
-export function readHostServers(host: HostRoot, path = DEFAULT_PATH): HostServers {
+export function readHostServers(host: HostRoot, path = host.resolvConf ?? DEFAULT_PATH): HostServers {
   const file = tryReadEngineFile(host, path);
   if (file.kind === "busy") return BUSY;
   const { nameservers, invalid, search } = parseResolvConf(file.kind === "read" ? file.text : "");
@@ -140,7 +141,8 @@ export class HostFile {
 
   /** Arms the watch; call before reading, so that no change is missed in between. */
   #arm(): void {
-    this.#watch.arm(this.#parts.host().root, [this.#parts.path ?? DEFAULT_PATH, UPLINKS_PATH]);
+    const { root, resolvConf = DEFAULT_PATH } = this.#parts.host();
+    this.#watch.arm(root, [this.#parts.path ?? resolvConf, UPLINKS_PATH]);
   }
 
   #read(): HostServers {

@@ -1,10 +1,14 @@
 /**
  * HostUpstreams: the current nameservers of the engine's host, and which containers use them.
  */
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
+import type { Server } from "../../base/model/view.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { addressText, plain } from "../../base/model/address.ts";
 import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../facts/fact.ts";
 import { SEARCH_OPTION, labelSearch } from "../facts/label-choices.ts";
-import { capturedServers } from "./captured-servers.ts";
 import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, listedServers, readHostServers } from "./host-file.ts";
 import { nameserversOf } from "./nameservers.ts";
@@ -12,9 +16,9 @@ import { type ListedServer, parseResolvConf } from "./resolv-conf.ts";
 import { isOnDefaultBridgeOnly } from "./translate.ts";
 import { UnreadFiles } from "./unread-files.ts";
 import type { ContainerJson } from "./engine-json.ts";
-import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
-import type { Server } from "../../base/model/view.ts";
+
+/** Ours, and those that stand for another address. */
+const UNUSABLE = new Set(["127.0.0.11", "0.0.0.0", "::"]);
 
 /** The settings about the host. */
 interface HostSettings {
@@ -108,7 +112,7 @@ export class HostUpstreams {
 
   #addressesOfHost(): ReadonlySet<string> {
     const host = this.#parts.host();
-    const texts = hostFiles(this.#settings.resolvConf).map((file) => readEngineFile(host, file) ?? "");
+    const texts = hostFiles(host, this.#settings.resolvConf).map((file) => readEngineFile(host, file) ?? "");
     return new Set(texts.flatMap((text) => parseResolvConf(text).nameservers));
   }
 
@@ -145,4 +149,21 @@ function capturedNameservers(file: EngineFile): NameserversFact {
 /** The servers in order, the upstreams of a stub in parentheses. */
 function textOf({ servers }: HostServers): string {
   return servers.map(({ address, isBackup }) => (isBackup === true ? `(${address})` : address)).join(" ");
+}
+
+/**
+ * The servers in the resolv.conf of a container without Docker's resolver, whose port 53 is captured.
+ * The container writes the file: whatever it names, only its own queries are concerned, and they are forwarded to no
+ * server that it could not query itself.
+ *
+ * Those that can be captured, in the order of the file. The zone of a link-local address is no part of a packet.
+ */
+export function capturedServers(nameservers: readonly string[]): string[] {
+  const servers = nameservers.flatMap((text) => {
+    // Packets to an IPv4-mapped address are IPv4.
+    const bytes = plain(text);
+    return bytes === undefined || text.includes("%") ? [] : [addressText(bytes)];
+  });
+  const usable = servers.filter((server) => !UNUSABLE.has(server));
+  return [...new Set(usable)].slice(0, LIMITS.capturedServers);
 }

@@ -1,6 +1,6 @@
 /**
- * ImageConfigs: the labels and exposed ports of images, each image inspected once. An image id stands for the image's
- * content, so they never change. A name is not an id: it may refer to another image by now.
+ * ImageConfigs: the labels and exposed ports of images, each image inspected once, and again when further labels are read. An
+ * image id stands for the image's content, so they never change. A name is not an id: it may refer to another image by now.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { Engine } from "./engine.ts";
@@ -17,12 +17,12 @@ import {
 const ID = /^(?:sha256:)?[0-9a-f]{64}$/;
 
 export class ImageConfigs {
-  readonly #engine: Pick<Engine, "image">;
+  readonly #engine: Pick<Engine, "image" | "labels">;
   /** Undefined for an image with too many labels or ports. In order of use, the latest last. */
   readonly #cache = new Map<string, ImageConfig | undefined>();
   readonly #pending = new Map<string, Promise<ImageConfig | undefined>>();
 
-  constructor(engine: Pick<Engine, "image">) {
+  constructor(engine: Pick<Engine, "image" | "labels">) {
     this.#engine = engine;
   }
 
@@ -32,9 +32,9 @@ export class ImageConfigs {
     if (!mayHaveImageConfig(json)) return NO_CONFIG;
     if (!ID.test(id)) return undefined;
     const platform = descriptor?.platform ?? undefined;
-    const key = `${id} ${JSON.stringify(platform) ?? ""}`;
+    const key = `${this.#engine.labels.generation} ${id} ${JSON.stringify(platform) ?? ""}`;
     if (this.#cache.has(key)) return this.#cached(key);
-    const pending = this.#pending.get(key) ?? this.#inspect(key, id, platform).finally(() => this.#pending.delete(key));
+    const pending = this.#pending.get(key) ?? this.#inspect(key, id, json).finally(() => this.#pending.delete(key));
     this.#pending.set(key, pending);
     // The caller may have stopped waiting by the time it fails.
     pending.catch(() => undefined);
@@ -54,8 +54,9 @@ export class ImageConfigs {
     return config;
   }
 
-  async #inspect(key: string, id: string, platform: ImagePlatform | undefined): Promise<ImageConfig | undefined> {
-    const json = await this.#engine.image(id, platform);
+  async #inspect(key: string, id: string, container: ContainerJson): Promise<ImageConfig | undefined> {
+    const platform = container.ImageManifestDescriptor?.platform ?? undefined;
+    const json = await this.#engine.image(id, platform, container.Id);
     // Not cached: it may exist later.
     if (json === undefined || !hasPlatform(json, platform)) return undefined;
     const labels = json.Config?.Labels ?? {};

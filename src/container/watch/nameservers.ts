@@ -41,6 +41,8 @@ const NDOTS = /^# Option ndots from: (\w+)$/m;
 /** Comments: the file is for the internal resolver; which parts of the host's file the engine has overridden. */
 const FOR_RESOLVER = /^# Based on host file: '.*' \(internal resolver\)$/m;
 const OVERRIDES = /^# Overrides: \[(.*)\]$/m;
+/** What engines from 29.0 to 29.2 write after a reload in place of their own list. */
+const GARBLED = /^# ExtServers: \[(?:invalid IP ?)+\]$/m;
 const FROM_HOST = /^host\((.+)\)$/;
 
 const UNKNOWN: NameserversFact = { kind: "unknown" };
@@ -78,6 +80,9 @@ function recordedNameservers(input: NameserversInput, isNdotsSet: boolean): Name
   const { resolvConf, daemonDns, followsHost } = input;
   const daemonServers = daemonDns();
   if (resolvConf === undefined || daemonServers === undefined) return UNKNOWN;
+  if (followsHost && daemonServers.length > 0 && GARBLED.test(resolvConf)) {
+    return { kind: "listed", servers: fromContainer(daemonServers), isNdotsSet, isOwn: false };
+  }
   const isFromHost = isListFromHost(resolvConf);
   if (daemonServers.length === 0 && followsHost) return isFromHost ? { kind: "host", isNdotsSet } : UNKNOWN;
   const servers = serversIn(resolvConf);

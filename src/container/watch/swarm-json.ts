@@ -2,6 +2,7 @@
  * SwarmJson: the engine's lists of a swarm network as facts. What is in them was written by other machines: names and
  * addresses that cannot be any are left out, and so is what is too much.
  */
+import { Members } from "../../base/lib/json-scanner.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { SwarmList, SwarmService, SwarmTask } from "../facts/swarm-fact.ts";
@@ -48,6 +49,23 @@ interface ServiceNetworkJson {
   readonly Target?: string;
   readonly Aliases?: readonly string[] | null;
 }
+
+export const VERBOSE_NETWORK_SHAPE = {
+  Services: new Members({ VIP: true, Tasks: { Name: true, EndpointIP: true, Info: { "Host IP": true } } }),
+} as const;
+
+const SERVICE_NETWORK = { Target: true, Aliases: true } as const;
+export const SERVICE_SHAPE = {
+  Spec: { Name: true, Networks: SERVICE_NETWORK, TaskTemplate: { Networks: SERVICE_NETWORK } },
+  Endpoint: { VirtualIPs: { NetworkID: true, Addr: true } },
+} as const;
+
+export const TASK_SHAPE = {
+  ID: true,
+  DesiredState: true,
+  Status: { State: true, Timestamp: true },
+  NetworksAttachments: { Network: { ID: true }, Addresses: true },
+} as const;
 
 const NAME_CHARS = 253;
 

@@ -16,14 +16,18 @@ import {
   isUserDefined,
 } from "../facts/fact.ts";
 import type { SplitLabels } from "../facts/labels.ts";
-import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./engine-json.ts";
+import {
+  type ContainerJson,
+  type EndpointJson,
+  KIND_SEARCH,
+  type ListedJson,
+  type NetworkJson,
+} from "./engine-json.ts";
 import { type SplitConfig, splitConfig } from "./split-config.ts";
 
 const SHORT_ID_LENGTH = 12;
 /** The option of a network that names its bridge. */
 const BRIDGE_NAME = "com.docker.network.bridge.name";
-/** KIND sets this variable on its nodes if the cluster's configuration has a search list. */
-const KIND_SEARCH = "KIND_DNS_SEARCH";
 
 /** Whether the container and its network are up; between two starts of a restart policy neither is. */
 export function isUp({ State: state }: ContainerJson): boolean {
@@ -112,6 +116,7 @@ export function networkFact(json: NetworkJson): NetworkFact {
     ...(json.Driver === "bridge" && {
       bridge: json.Options?.[BRIDGE_NAME] || `br-${json.Id.slice(0, SHORT_ID_LENGTH)}`,
       addressBlocks: subnetsOf(json),
+      gateways: (json.IPAM?.Config ?? []).flatMap(({ Gateway: gateway }) => gateway || []),
     }),
     ...(json.Scope === "swarm" && {
       swarm: {

@@ -2,15 +2,27 @@
  * Causes: why a name fails in a container, most likely first, from what is known; no query is sent. They are guesses, each
  * of which states a fact.
  */
-import type { Cause } from "../../api/causes.ts";
+import type { Cause, CauseCode } from "../../api/causes.ts";
+import { bareName } from "../../base/dns/name.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
 import { resolverCauses, searchCauses } from "./client-causes.ts";
 import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCauses } from "./container-causes.ts";
 import { lostAliasCauses } from "./lost-aliases.ts";
 import { moveCause } from "./moves.ts";
-import { hostGatewayCauses, notNameCauses } from "./not-names.ts";
-import { policyCauses } from "./policy-causes.ts";
+import { hostGatewayCauses, notNameCauses, oddCharacterCauses, suffixCauses } from "./not-names.ts";
 import { type Situation, cause } from "./situation.ts";
 import { upstreamCauses } from "./upstream-causes.ts";
+
+const ALLOW_FOR = "15m";
+
+/** What musl does then. It ignores any other failure, and waits for an answer until its time is over. */
+const NO_NAME = "NXDOMAIN";
+
+/** No failures: there is no such record, or that is not known. */
+const EMPTY: ReadonlySet<string | undefined> = new Set([undefined, "NODATA", "no reply", "not queried"]);
+
+const OF_NAME: ReadonlySet<CauseCode> = new Set(["does-not-exist", "upstream-error", "upstream-refused"]);
+const ABSENT: ReadonlySet<CauseCode> = new Set(["removed", "renamed", "not-created"]);
 
 export function causesOf(situation: Situation): Cause[] {
   const { failure, isTruncated } = situation;
@@ -24,7 +36,8 @@ export function causesOf(situation: Situation): Cause[] {
 
 /** What an answer hides. */
 function answerCauses(situation: Situation): Cause[] {
-  if (situation.isFromUpstream) return shadowCauses(situation);
+  if (situation.isFromUpstream)
+    return [...shadowCauses(situation), ...familyCauses(situation), ...routeCauses(situation)];
   const { name, owner, moves } = situation;
   const moved = moves.map((move) => moveCause(name, move, [owner.name], move.agoMs));
   return [
@@ -42,8 +55,8 @@ function answerCauses(situation: Situation): Cause[] {
  * another machine.
  */
 function shadowCauses(situation: Situation): Cause[] {
-  // A container that is gone is in nobody's way.
-  const elsewhere = containerCauses(situation).find(({ isBreaking, code }) => isBreaking && code !== "removed");
+  // A container that is not there is in nobody's way.
+  const elsewhere = containerCauses(situation).find(({ isBreaking, code }) => isBreaking && !ABSENT.has(code));
   if (elsewhere === undefined) return [];
   const sentence = `the answer is not a container's: an upstream server answers for "${situation.name}"; ${elsewhere.sentence}`;
   return [{ ...elsewhere, code: "shadowed", sentence }];
@@ -53,12 +66,66 @@ function failureCauses(situation: Situation): Cause[] {
   if (situation.policy?.isCertain === true) return policyCauses(situation);
   const causes = containerCauses(situation);
   if (causes.length > 0) return causes;
-  const others = [...notNameCauses(situation), ...hostGatewayCauses(situation)];
+  const others = [
+    ...notNameCauses(situation),
+    ...oddCharacterCauses(situation),
+    ...hostGatewayCauses(situation),
+    ...suffixCauses(situation),
+  ];
   if (others.length > 0) return others;
   const isSingle = !situation.name.replace(/\.$/, "").includes(".");
   // A name with dots that resembles a container's is more likely one of the outside world.
   const similar = isSingle ? similarCauses(situation) : [];
   if (similar.length > 0) return similar;
   const refused = policyCauses(situation);
-  return refused.length > 0 ? refused : upstreamCauses(situation);
+  if (refused.length > 0) return refused;
+  const upstream = upstreamCauses(situation);
+  // That the name does not exist would be wrong, and that its servers are down is more than this.
+  const isOfName = upstream.every(({ code }) => OF_NAME.has(code));
+  const contradictory = isOfName ? familyCauses(situation) : [];
+  return contradictory.length > 0 ? contradictory : upstream;
+}
+
+/**
+ * A name whose A and AAAA contradict each other. Most programs ask for both at once, and what they make of it depends on their
+ * resolver: the same name works in Debian and fails in Alpine.
+ */
+function familyCauses({ name, typeName, failure, otherFamily, route }: Situation): Cause[] {
+  if (otherFamily === undefined) return [];
+  const mine = { type: typeName, failure };
+  const [good, bad] = failure === undefined ? [mine, otherFamily] : [otherFamily, mine];
+  if (good.failure !== undefined || bad.failure === undefined || EMPTY.has(bad.failure)) return [];
+  const servers = (route?.servers ?? []).map(({ server }) => server).join(", ");
+  const by = servers === "" ? "" : ` by ${servers}`;
+  const musl =
+    bad.failure === NO_NAME
+      ? "musl (Alpine) says that the name does not exist"
+      : "musl (Alpine) waits until its time is over, and fails";
+  const sentence =
+    `"${name}" has ${good.type} records, and ${bad.type} is answered ${bad.failure}${by}, which contradicts it: ` +
+    `glibc and Go use what there is, ${musl}`;
+  const advice = `have ${bad.type} of "${name}" answered without an error and without a record, as for a name that has only ${good.type}`;
+  return [cause("one-family", sentence, { advice })];
+}
+
+/** Addresses that a program tries first, or has no others than. */
+function routeCauses({ name, owner, unroutable }: Situation): Cause[] {
+  if (unroutable === undefined) return [];
+  const { addresses, from } = unroutable;
+  const sentence = `"${name}" has IPv6 addresses that programs in ${owner.name} try first (${addresses.join(", ")}), and ${from} has no route to them: connecting fails, or takes long`;
+  return [
+    cause("no-ipv6-route", sentence, {
+      advice: "give it IPv6, or take its IPv6 address away, so that IPv4 comes first",
+    }),
+  ];
+}
+
+/** A policy refuses the name, so that it fails on purpose. */
+function policyCauses({ policy, name, client }: Situation): Cause[] {
+  if (policy === undefined) return [];
+  const sentence = `"${name}" is refused to ${client.name} by ${policy.text}`;
+  if (!policy.isForName)
+    return [cause("policy-denied", sentence, { advice: "if it is wanted, change the policy, and dns11 reload" })];
+  const fix = commandOf("dns11", "policy", "allow", bareName(name), "--in", client.name, "--for", ALLOW_FOR);
+  return [cause("policy-denied", sentence, { fix })];
 }

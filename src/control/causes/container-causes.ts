@@ -4,17 +4,24 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { nearest } from "../../base/lib/nearest.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { sharedWith } from "../../container/facts/shared-network.ts";
+import { bareName } from "../../base/dns/name.ts";
 import { ageText } from "../../base/lib/age.ts";
 import { crashCause } from "./crash-loops.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
-import { serviceChange } from "./fixes.ts";
-import type { EndedState, KnownContainer } from "./known-container.ts";
+import { serviceChange, recreateCommand, upCommand } from "./fixes.ts";
+import { endedCause, endedText } from "./ended.ts";
+import type { KnownContainer } from "./known-container.ts";
 import type { NamePlace } from "./known-containers.ts";
 import { lostAliasCauses } from "./lost-aliases.ts";
-import { namelessCause } from "./nameless.ts";
 import { connectCommand, isDeclared, joinNetwork } from "./reconnect.ts";
-import { removedCauses } from "./removed.ts";
 import { type Situation, cause } from "./situation.ts";
+
+interface Mode {
+  readonly why: string;
+  readonly isConnectable: boolean;
+  readonly advice?: string;
+}
 
 const CAUSES_PER_NAME_MAX = 5;
 /** Names on the client's networks that are compared with a mistyped one. */
@@ -33,7 +40,13 @@ export function containerCauses(situation: Situation): Cause[] {
   if (reachable.length > 0) return resolvingCauses(situation, reachable, own);
   const lost = lostAliasCauses(situation);
   if (lost.length > 0) return lost;
-  if (places.length === 0) return removedCauses(situation, own);
+  if (places.length === 0) {
+    const notCreated = notCreatedCauses(situation);
+    // The command that makes it again says what the file keeps it from.
+    return notCreated.some(({ lastingFix }) => lastingFix !== null)
+      ? notCreated
+      : [...renamedCauses(situation, own), ...removedCauses(situation, own), ...notCreated].slice(0, 1);
+  }
   const ranked = places
     .map((place) => ({ place, rank: rankOf(place, situation, own) }))
     .toSorted((a, b) => a.rank - b.rank)
@@ -173,12 +186,7 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
   if (container.ended !== undefined) {
     const on = networks.length === 0 ? "" : ` (network ${networks.join(", ")})`;
     const sentence = `"${name}" is container ${container.name}, which ${endedText(container.ended, nowMs)}${on}`;
-    return cause("not-running", sentence, {
-      about: container.name,
-      fix: commandOf("docker", "start", container.name),
-      lastingFix: restartFix(container, container.ended),
-      isBreaking: true,
-    });
+    return endedCause(container, container.ended, sentence);
   }
   if (networks.length === 0) return namelessCause(situation, container);
   // One that the client has left, before others that it was never on.
@@ -197,24 +205,6 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
   });
 }
 
-/** Exit codes of SIGINT, SIGKILL and SIGTERM: it was stopped. */
-const STOPPED_CODES = new Set([130, 137, 143]);
-
-/** A service that fails needs a restart policy; one that was stopped needs none. */
-function restartFix(container: KnownContainer, { exitCode, state }: EndedState): Cause["lastingFix"] {
-  if (state !== "exited" || exitCode === undefined || exitCode === 0 || STOPPED_CODES.has(exitCode)) return null;
-  return serviceChange(container, "restart", "set it to unless-stopped");
-}
-
-function endedText({ state, exitCode, atMs }: EndedState, nowMs: number): string {
-  if (state === "created") return "was created but never started";
-  const code = exitCode === undefined || state !== "exited" ? "" : ` with code ${exitCode}`;
-  const ago = atMs === undefined ? "" : `, ${ageText(nowMs - atMs)} ago`;
-  return state === "exited"
-    ? `exited${code}${ago}`
-    : `is not running (${state})${atMs === undefined ? "" : `; it ended${ago.slice(1)}`}`;
-}
-
 /** Related containers first, then running ones. */
 function rankOf({ container, endpoints }: NamePlace, { owner }: Situation, own: Set<string>): number {
   const isSameProject = owner.compose !== undefined && container.compose?.project === owner.compose.project;
@@ -228,4 +218,144 @@ function isRunning({ container }: NamePlace): boolean {
 
 function networksOf({ endpoints }: KnownContainer): Set<string> {
   return new Set(endpoints.map(({ networkName }) => networkName));
+}
+
+/**
+ * A container that is on no network with names, so that no name leads to it. Docker connects it to one only if it has an
+ * interface of its own that is not the host's; any other has to be created again.
+ *
+ * The name is that of a running container without such a network, or of its service.
+ */
+function namelessCause(situation: Situation, container: KnownContainer): Cause {
+  const { name, owner } = situation;
+  const { why, isConnectable, advice } = modeOf(container, situation);
+  const network = networkFor(owner);
+  const lastingFix = lastingChange(container, network);
+  const byHand = network === undefined ? undefined : `create ${container.name} again on network ${network}`;
+  const words = advice ?? (lastingFix === null ? byHand : undefined);
+  return cause("no-dns-name", `"${name}" is container ${container.name}, which has no DNS name, because ${why}`, {
+    fix: isConnectable && network !== undefined ? connectCommand(container, network, situation) : null,
+    ...(!isConnectable && words !== undefined && { advice: words }),
+    lastingFix,
+    isBreaking: true,
+  });
+}
+
+function modeOf({ networkMode = "", isOnDefaultBridge }: KnownContainer, { owner, known }: Situation): Mode {
+  if (networkMode === "host") return { why: "it uses the network of the host", isConnectable: false };
+  if (networkMode === "none") return { why: "it has no network (network mode none)", isConnectable: false };
+  const owned = sharedWith(networkMode);
+  if (owned !== undefined) {
+    const other = known.byId(owned);
+    if (other === undefined) return { why: "it uses the network of another container", isConnectable: false };
+    const service = other.compose?.service ?? other.name;
+    const advice = `change the name to "${service}" where ${owner.name} is given it: its environment, arguments or settings`;
+    return { why: `it uses the network of ${other.name}`, isConnectable: false, advice };
+  }
+  const hint =
+    owner.isOnDefaultBridge && isOnDefaultBridge
+      ? "; with the setting default-bridge: names, containers there resolve each other"
+      : "";
+  return { why: `it is on no user-defined network${hint}`, isConnectable: true };
+}
+
+/** A network of the client's own project, if it has one. */
+function networkFor({ endpoints, compose }: KnownContainer): string | undefined {
+  const own = endpoints.find(({ networkName }) => networkName.startsWith(`${compose?.project ?? ""}_`));
+  return (own ?? endpoints[0])?.networkName;
+}
+
+/** Compose sets a network mode only where the file has one; without one, it may have been disconnected. */
+function lastingChange(container: KnownContainer, network: string | undefined): Cause["lastingFix"] {
+  const { compose, networkMode = "" } = container;
+  if (compose === undefined) return null;
+  const own = `${compose.project}_`;
+  if (networkMode.startsWith(own))
+    return serviceChange(container, "networks", "it is right: create the container again", recreateCommand(container));
+  const key = network?.startsWith(own) === true ? network.slice(own.length) : "default";
+  const change =
+    key === "default"
+      ? "remove it: the service is then on the project's network"
+      : `replace it by "networks: [${key}]"`;
+  return serviceChange(container, "network_mode", change);
+}
+
+/**
+ * A name of which there is no container. Nothing of a removed one is left on the engine, so only what dns11 has seen of it tells
+ * what the name was; of one that was never made, only the Compose file.
+ *
+ * The name is that of a service of the client's project, of which there is no container.
+ */
+function notCreatedCauses({ known, name, owner }: Situation): Cause[] {
+  const { compose } = owner;
+  const bare = bareName(name);
+  const services = owner.project?.()?.services;
+  if (compose === undefined || services === undefined || bare.includes(".")) return [];
+  const service = [...services.keys()].find((each) => each.toLowerCase() === bare);
+  const text = service === undefined ? undefined : services.get(service);
+  if (service === undefined || text === undefined) return [];
+  if (known.ofService(bare).some((each) => each.compose?.project === compose.project)) return [];
+  const { profiles, replicas } = text;
+  const place = { compose: { ...compose, service }, project: owner.project };
+  const what = `"${name}" is service ${service} of project ${compose.project}`;
+  const parts = { about: service, isBreaking: true };
+  if (replicas?.count === 0) {
+    const sentence = `${what}, of which no container is to run: its file has ${replicas.key}: 0`;
+    const fix = upCommand(place, "--scale", `${service}=1`) ?? null;
+    return [
+      cause("not-created", sentence, { ...parts, fix, lastingFix: serviceChange(place, replicas.key, "set it to 1") }),
+    ];
+  }
+  const fix = upCommand(place) ?? null;
+  if (profiles.length === 0)
+    return [cause("not-created", `${what}, of which no container was made`, { ...parts, fix })];
+  const which = `${profiles.length === 1 ? "profile" : "profiles"} ${profiles.join(", ")}`;
+  const sentence = `${what}, which has the ${which} and was not started: "docker compose up" leaves it out without that`;
+  return [cause("not-created", sentence, { ...parts, fix })];
+}
+
+function removedCauses({ former = [], known, name, owner }: Situation, own: ReadonlySet<string>): Cause[] {
+  const bare = bareName(name);
+  const gone = former.filter(
+    ({ containerId, names, networkName }) =>
+      known.byId(containerId) === undefined &&
+      (names.includes(bare) || names.some((each) => `${each}.${networkName.toLowerCase()}` === bare)),
+  );
+  const last = gone.findLast(({ networkName }) => own.has(networkName)) ?? gone.at(-1);
+  if (last === undefined) return [];
+  const { container, networkName, atMs } = last;
+  const sentence = `"${name}" was container ${container}, which was removed ${ageText(performance.now() - atMs)} ago (network ${networkName})`;
+  const fix = upCommand(last) ?? null;
+  const advice = fix === null ? { advice: `run ${container} again on a network of ${owner.name}` } : {};
+  return [cause("removed", sentence, { fix, ...advice, isBreaking: true })];
+}
+
+/**
+ * A container that had the name until somebody renamed it. It may have any name now, so nothing that resembles the old one is
+ * what is meant.
+ *
+ * Only where the name would resolve again: on a network of the client.
+ */
+function renamedCauses({ formerNames = [], known, name, owner }: Situation, own: ReadonlySet<string>): Cause[] {
+  const bare = bareName(name);
+  const found = formerNames.findLast(({ containerId, name: former }) => {
+    const lowered = former.toLowerCase();
+    return known
+      .byId(containerId)
+      ?.endpoints.some(
+        ({ networkName: network }) =>
+          own.has(network) && (bare === lowered || bare === `${lowered}.${network.toLowerCase()}`),
+      );
+  });
+  const container = found === undefined ? undefined : known.byId(found.containerId);
+  if (found === undefined || container === undefined || container.ended !== undefined) return [];
+  const sentence = `"${name}" is container ${container.name} now: it was renamed ${ageText(performance.now() - found.atMs)} ago`;
+  return [
+    cause("renamed", sentence, {
+      about: container.name,
+      fix: commandOf("docker", "rename", container.name, found.name),
+      advice: `if the new name is meant, give ${owner.name} "${container.name}" instead`,
+      isBreaking: true,
+    }),
+  ];
 }

@@ -4,7 +4,7 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { ageText } from "../../base/lib/age.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
+import { logCommand } from "./ended.ts";
 import type { KnownContainer } from "./known-container.ts";
 import { cause } from "./situation.ts";
 
@@ -12,16 +12,16 @@ import { cause } from "./situation.ts";
 const RESTARTS_MIN = 2;
 /** Docker waits up to a minute between two starts; one that stays up for longer has recovered. */
 const UP_MS = 60_000;
-const LOG_LINES = 20;
 
-/** Undefined for a container that is not in such a loop. */
-export function crashCause(name: string, container: KnownContainer, nowMs: number): Cause | undefined {
-  const how = container.ended === undefined ? upText(container, nowMs) : waitingText(container.ended, nowMs);
+/** Undefined for a container that is not in such a loop. `name` is what was looked up, if something was. */
+export function crashCause(name: string | undefined, container: KnownContainer, nowMs: number): Cause | undefined {
+  const how = container.ended === undefined ? upText(container, nowMs) : waitingText(container, nowMs);
   if (how === undefined) return undefined;
-  const sentence = `"${name}" is container ${container.name}, which ends and is started again, over and over: ${how}`;
-  return cause("crash-loop", sentence, {
-    fix: commandOf("docker", "logs", "--tail", String(LOG_LINES), container.name),
-    advice: "its log says why it ends; the name resolves while it runs",
+  const who = name === undefined ? `container ${container.name}` : `"${name}" is container ${container.name}, which`;
+  const rest = name === undefined ? "" : "; the name resolves while it runs";
+  return cause("crash-loop", `${who} ends and is started again, over and over: ${how}`, {
+    fix: logCommand(container.name),
+    advice: `its log says why it ends${rest}`,
     isBreaking: true,
   });
 }
@@ -31,11 +31,10 @@ function upText({ restarts = 0, startedMs = 0 }: KnownContainer, nowMs: number):
   return `${restarts} times so far, the last time ${ageText(nowMs - startedMs)} ago`;
 }
 
-function waitingText(
-  { state, exitCode, atMs }: NonNullable<KnownContainer["ended"]>,
-  nowMs: number,
-): string | undefined {
-  if (state !== "restarting") return undefined;
+function waitingText({ ended, restarts }: KnownContainer, nowMs: number): string | undefined {
+  if (ended?.state !== "restarting") return undefined;
+  const { exitCode, atMs } = ended;
+  const times = restarts === undefined ? "" : `${restarts} times so far, `;
   const code = exitCode === undefined ? "" : ` with code ${exitCode}`;
-  return `it has ended${code}${atMs === undefined ? "" : `, ${ageText(nowMs - atMs)} ago`}, and Docker waits to start it`;
+  return `${times}it has ended${code}${atMs === undefined ? "" : `, ${ageText(nowMs - atMs)} ago`}, and Docker waits to start it`;
 }

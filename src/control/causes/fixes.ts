@@ -3,6 +3,7 @@
  * shell, because the reader copies it.
  */
 import type { Cause, LastingFix } from "../../api/causes.ts";
+import type { ComposeServiceText } from "../../base/model/compose-file.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
 import type { KnownContainer } from "./known-container.ts";
 
@@ -20,8 +21,11 @@ export function recreateCommand(container: KnownContainer): string | undefined {
 }
 
 /** Applies a change of the Compose file, or makes the container that is not there. */
-export function upCommand(container: Pick<KnownContainer, "compose">): string | undefined {
-  return composeCommand(container);
+export function upCommand(
+  container: Pick<KnownContainer, "compose">,
+  ...options: readonly string[]
+): string | undefined {
+  return composeCommand(container, ...options);
 }
 
 /** As whoever ran Compose may run it again, in any folder; undefined if its labels are not what Compose writes. */
@@ -51,17 +55,26 @@ function isPath(text: string): boolean {
   return text.startsWith("/") && text.length <= FILE_LENGTH_MAX && PLAIN_PATH.test(text);
 }
 
-/** One change of a service of a container. */
+/** One change of a service of a container, in the file in which its key stands. */
 export function serviceChange(
-  container: Pick<KnownContainer, "compose">,
+  container: Pick<KnownContainer, "compose" | "project">,
   key: string,
   change: string,
   command = upCommand(container),
 ): LastingFix | null {
   const { compose } = container;
   if (compose === undefined) return null;
-  const { service, file } = compose;
+  const text = definitionOf(container);
+  const { file, service } = text?.keys.get(key.split(".", 1)[0] ?? "") ?? text?.place ?? compose;
   return { file, service, key: `services.${service}.${key}`, change, ...(command !== undefined && { command }) };
+}
+
+/** What the Compose files say of the service of a container; undefined if that is not known. */
+export function definitionOf({
+  compose,
+  project,
+}: Pick<KnownContainer, "compose" | "project">): ComposeServiceText | undefined {
+  return compose === undefined ? undefined : project?.()?.services.get(compose.service);
 }
 
 /** A cause with its fix in one line. */

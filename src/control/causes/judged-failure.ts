@@ -33,20 +33,23 @@ const PASSING: ReadonlySet<CauseCode> = new Set([
   ...(["no-healthy-task", "swarm-alone"] as const),
 ]);
 
-/** A guess, until servers are known to be down, which takes some failures. */
-const GUESS: CauseCode = "upstream-error";
+/** Guesses, until servers are known to be down, which takes some failures, or their late replies have come. */
+const GUESSES: ReadonlySet<CauseCode | undefined> = new Set(["upstream-error", "upstream-slow"]);
 
 /** Whether the failure was a moment ago, and nothing better is recorded of it than what is known now. */
 export function isFresh({ lastMs }: FailureRecord, recorded: RecordedCause | undefined, nowMs: number): boolean {
   if (nowMs - lastMs >= LIMITS.causeAgainMs) return false;
-  return recorded === undefined || lastMs > recorded.atMs || recorded.cause?.code === GUESS;
+  return recorded === undefined || lastMs > recorded.atMs || GUESSES.has(recorded.cause?.code);
 }
 
 export function judge(record: FailureRecord, { present, recorded, isRunning, nowMs }: Known): Judged {
   const { lastMs, successMs } = record;
   const isOver = !isRunning || present?.code === "resolves-now";
   const then = recorded?.cause ?? null;
-  const isPresent = then === null || (!isOver && (isFresh(record, recorded, nowMs) || present?.isBreaking === true));
+  // Its replies have come since, too late.
+  const isDisproved = present?.code === "upstream-slow" && then?.code === "upstreams-down";
+  const isPresent =
+    then === null || isDisproved || (!isOver && (isFresh(record, recorded, nowMs) || present?.isBreaking === true));
   const isSame = present !== null && present.code === then?.code;
   const cause = isPresent || isSame ? present : then;
   const hasPassed = !isPresent && !isSame && PASSING.has(then.code);

@@ -2,6 +2,7 @@
  * KnownContainer: a container of this engine, running or not, as far as causes need it: its names on each network and its
  * place in a Compose project.
  */
+import type { ComposeProjectText } from "../../base/model/compose-file.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { type ComposePlace, composePlaceOf } from "../../container/facts/compose.ts";
 import type { SplitLabels } from "../../container/facts/labels.ts";
@@ -29,6 +30,8 @@ export interface KnownContainer {
   readonly id: string;
   readonly name: string;
   readonly compose: ComposePlace | undefined;
+  /** What the files of its Compose project say, as far as that is known. */
+  readonly project?: (() => ComposeProjectText | undefined) | undefined;
   /** The network that it was created on. */
   readonly networkMode?: string;
   readonly isPaused: boolean;
@@ -48,6 +51,9 @@ export interface StoppedContainer extends EndedState, SplitLabels {
   readonly id: string;
   readonly name: string;
   readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
+  readonly networkMode?: string | undefined;
+  /** Starts by its restart policy. */
+  readonly restarts?: number | undefined;
 }
 
 export function runningContainer(fact: ContainerFact, setting: DefaultBridgeSetting = "off"): KnownContainer {
@@ -84,7 +90,7 @@ export function runningContainer(fact: ContainerFact, setting: DefaultBridgeSett
 
 /** Its service is among its names, because Compose gives it as an alias on every network. */
 export function stoppedContainer(
-  { id, name, labels, imageLabels, networks, ...ended }: StoppedContainer,
+  { id, name, labels, imageLabels, networks, networkMode, restarts, ...ended }: StoppedContainer,
   setting: DefaultBridgeSetting = "off",
 ): KnownContainer {
   const compose = composePlaceOf({ labels, imageLabels });
@@ -93,6 +99,8 @@ export function stoppedContainer(
     id,
     name,
     compose,
+    ...(networkMode !== undefined && { networkMode }),
+    ...(restarts !== undefined && { restarts }),
     isPaused: false,
     isOnDefaultBridge: networks.some((network) => network.name === DEFAULT_BRIDGE),
     endpoints: networks

@@ -1,12 +1,12 @@
 /**
  * Reconnect: how a container comes back to a network with the names that Compose gives it there. They follow from labels,
- * from the other containers of its service, and from what it was called there before it left. No Compose file is read: its
- * path is a label, which whoever made the container has chosen.
+ * from the other containers of its service, from what it was called there before it left, and from its Compose files. Of those
+ * no more than names is printed: their paths are labels, which whoever made the container has chosen.
  */
 import type { Cause, LastingFix } from "../../api/causes.ts";
 import { isUserDefined } from "../../container/facts/fact.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
-import { recreateCommand, serviceChange } from "./fixes.ts";
+import { definitionOf, recreateCommand, serviceChange } from "./fixes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import type { Situation } from "./situation.ts";
 
@@ -17,6 +17,8 @@ const ALIASES_MAX = 16;
 const SHORT_ID_LENGTH = 12;
 /** Docker takes any text; what a name in DNS cannot be is no loss, and in no command. */
 const PLAIN_ALIAS = /^(?!-)[\w.*-]+$/;
+/** Any other one is quoted in YAML. */
+const PLAIN_KEY = /^[a-z_][\w.-]*$/i;
 
 /** The names that Compose would give a container on a network, beside its own. */
 function aliasesOn(container: KnownContainer, network: string, { known, former = [] }: Known): string[] {
@@ -55,21 +57,62 @@ export function reconnectCommand(container: KnownContainer, network: string, kno
   return `${leave} && ${connectCommand(container, network, known)}`;
 }
 
+/** A service without the key `networks` is on this one, and with the key it is not, unless the key names it. */
+const DEFAULT_NETWORK = "default";
+
 /**
- * The change by which `up` connects a client's service. What the file says now is not known: what Compose has made from it says
- * whether the network was in it.
+ * The change by which `up` connects a client's service. Where its files are not known, what Compose has made from them says which
+ * networks they have.
  */
 export function joinNetwork(container: KnownContainer, network: string, known: Known): LastingFix | null {
   const { compose } = container;
   if (compose === undefined) return null;
-  const isOwn = network.startsWith(`${compose.project}_`);
-  const key = isOwn ? network.slice(compose.project.length + 1) : network;
   const recreate = recreateCommand(container);
-  if (isDeclared(container, network, known)) {
-    return serviceChange(container, "networks", `"${key}" was there when Compose made it: create it again`, recreate);
+  const { key, isDeclared: isInFile } = keyOf(container, network);
+  const external = isInFile ? "" : `, and declare networks.${key} with "external: true"`;
+  const text = definitionOf(container);
+  const change = (what: string, of = "networks"): LastingFix | null => serviceChange(container, of, what, recreate);
+  if (text === undefined) {
+    if (isDeclared(container, network, known))
+      return change(`"${key}" was there when Compose made it: create it again`);
+    return change(
+      `set it to ${listOf([...composedKeys(container), key])}${external}; if it is there, create the container again`,
+    );
   }
-  const change = isOwn ? `add "${key}"` : `add "${key}", and declare networks.${key} with "external: true"`;
-  return serviceChange(container, "networks", `${change}; if it is there, create the container again`, recreate);
+  const { networks, networkMode } = text;
+  if (
+    networks?.names.includes(key) === true ||
+    (networks === undefined && networkMode === undefined && key === DEFAULT_NETWORK)
+  )
+    return change(`"${key}" is there: create the container again`);
+  if (networks?.isMap === true) return change(`add "${key}: {}" to it, beside ${networks.names.join(", ")}${external}`);
+  if (networks !== undefined) return change(`set it to ${listOf([...networks.names, key])}${external}`);
+  const list = listOf([DEFAULT_NETWORK, key]);
+  return networkMode === undefined
+    ? change(`set it to ${list}${external}: a service without it is on "${DEFAULT_NETWORK}"`)
+    : change(`replace it by networks: ${list}${external}`, "network_mode");
+}
+
+/** How the files of a container's project call a network, and whether they declare it. */
+function keyOf({ compose, project }: KnownContainer, network: string): { key: string; isDeclared: boolean } {
+  const own = `${compose?.project ?? ""}_`;
+  const inFile = [...(project?.()?.networks ?? [])].find(([key, name]) => (name ?? `${own}${key}`) === network);
+  if (inFile !== undefined) return { key: inFile[0], isDeclared: true };
+  const isOwn = network.startsWith(own);
+  return { key: isOwn ? network.slice(own.length) : network, isDeclared: isOwn };
+}
+
+/** The networks that Compose has connected a container to, as far as they show it. */
+function composedKeys(container: KnownContainer): string[] {
+  const own = `${container.compose?.project ?? ""}_`;
+  return container.endpoints
+    .filter(({ isComposed, networkName }) => isComposed === true || networkName.startsWith(own))
+    .map(({ networkName }) => keyOf(container, networkName).key);
+}
+
+/** As a list of YAML. */
+function listOf(names: readonly string[]): string {
+  return `[${[...new Set(names)].map((name) => (PLAIN_KEY.test(name) ? name : JSON.stringify(name))).join(", ")}]`;
 }
 
 /** A container that has lost a name which Compose has given it. */

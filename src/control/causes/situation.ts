@@ -4,6 +4,7 @@
  */
 import type { Cause, CauseCode, LastingFix } from "../../api/causes.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
+import type { FormerName } from "../../container/registry/former-names.ts";
 import type { FormerAddress } from "../../container/registry/former-addresses.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { KnownContainer } from "./known-container.ts";
@@ -23,6 +24,10 @@ export interface RouteState {
     readonly reason: string | undefined;
     /** It answers over UDP, and a moment ago did not over TCP. */
     readonly isTcpBlocked?: boolean;
+    /** How it failed names of this zone last: a response code, "late" or "silent". */
+    readonly failed?: { readonly what: string; readonly tookMs?: number } | undefined;
+    /** How long it usually takes to answer. */
+    readonly usualMs?: number | undefined;
   }[];
   /** Where servers of the host are listed. */
   readonly places?: readonly { readonly server: string; readonly file: string; readonly line: number }[];
@@ -69,9 +74,15 @@ export interface Situation {
   readonly failure: string | undefined;
   /** The answer or failure came from upstream servers, or from the cache. */
   readonly isFromUpstream: boolean;
+  /** The server that has just given the answer or failure, if one was asked. */
+  readonly server?: string | undefined;
   /** dns11 has denied the name itself, so no server was asked. */
   readonly isDenied?: boolean;
   readonly isTruncated: boolean;
+  /** What the other type of address gives, A or AAAA; without a failure, it has an answer. */
+  readonly otherFamily?: { readonly type: string; readonly failure: string | undefined } | undefined;
+  /** Addresses of IPv6 that programs try, and to which there is no route. */
+  readonly unroutable?: { readonly addresses: readonly string[]; readonly from: string } | undefined;
   /** Why the name is not forwarded, because it may be one of a swarm. */
   readonly held?: string | undefined;
   /** A policy refuses the name now. */
@@ -86,6 +97,8 @@ export interface Situation {
   readonly known: KnownContainers;
   /** What containers have left lately, the oldest first. */
   readonly former?: readonly FormerAddress[];
+  /** What running containers were called, the oldest first. */
+  readonly formerNames?: readonly FormerName[];
   /** The swarm service that has the name, as the engine listed it last. */
   readonly swarmService: SwarmPlace | undefined;
   /** A swarm network of the client of which gossip has lost all other machines. */

@@ -7,8 +7,16 @@ import type { Cause } from "../../api/causes.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
 import { serviceChange } from "./fixes.ts";
-import { NOT_QUERIED, type Situation, cause } from "./situation.ts";
-import { serverChange } from "./upstream-fixes.ts";
+import { NOT_QUERIED, type RouteState, type Situation, cause } from "./situation.ts";
+import type { KnownContainer } from "./known-container.ts";
+
+/** The origin of servers that a container has by --dns. */
+const OWN_SERVERS = "--dns of the container";
+const HOST_FILE = "the host's current resolv.conf";
+const SETTING = /^the setting (\S+)/;
+const LABEL = /^label (\S+) of the container$/;
+
+type Change = Pick<Cause, "advice" | "lastingFix">;
 
 /** Results that mean of a single label that no container has it. */
 const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED]);
@@ -41,12 +49,15 @@ export function upstreamCauses(situation: Situation): Cause[] {
   }
   if (failure === undefined || route === undefined) return [];
   const { servers, withheld, missing, isLocal, by, domain } = route;
-  const change = (some: readonly { readonly server: string }[]): ReturnType<typeof serverChange> =>
-    serverChange(
+  // One server is one cause, in however many containers it is set.
+  const change = (some: Servers): ReturnType<typeof serverChange> & Pick<Cause, "about"> => ({
+    ...serverChange(
       route,
       owner,
       some.map(({ server }) => server),
-    );
+    ),
+    about: listOf(some),
+  });
   if (isLocal) {
     const source = by === undefined ? "" : ` (${by})`;
     return [cause("not-forwarded", `names in "${domain}" are never forwarded${source}`)];
@@ -66,26 +77,72 @@ export function upstreamCauses(situation: Situation): Cause[] {
     const advice = "add a nameserver to the Docker host's resolv.conf, or run dns11 with --dns";
     return [cause("no-upstream", `there is no upstream server for "${name}"`, { advice })];
   }
+  if (servers.every(({ failed }) => failed?.what === "REFUSED")) {
+    const sentence = `${listOf(servers)} ${servers.length === 1 ? "refuses" : "refuse"} names such as "${name}" (REFUSED): not for this machine, or not a zone of theirs`;
+    return [cause("upstream-refused", sentence, change(servers))];
+  }
+  // What comes late comes from servers that are not away, whatever a silence has made of them.
+  if (servers.every(({ failed }) => failed?.what === "late")) return [lateCause(name, servers, change)];
   const down = servers.filter(({ isDown }) => isDown);
-  const list = (some: typeof servers): string => some.map(({ server }) => server).join(", ");
   if (down.length === servers.length) {
     const reason = down[0]?.reason === undefined ? "" : `: ${down[0].reason}`;
     const which = down.length === 1 ? "the only upstream server is" : `all ${down.length} upstream servers are`;
-    return [cause("upstreams-down", `${which} down (${list(down)})${reason}`, change(down))];
+    return [cause("upstreams-down", `${which} down (${listOf(down)})${reason}`, change(down))];
   }
   const blocked = servers.filter(({ isTcpBlocked }) => isTcpBlocked === true);
   if (blocked.length > 0) {
-    const sentence = `${list(blocked)} ${blocked.length === 1 ? "answers" : "answer"} over UDP, but not over TCP, which a long answer such as that for "${name}" needs`;
-    const advice = `allow TCP port 53 to ${list(blocked)} in the firewalls on the way`;
-    return [cause("tcp-blocked", sentence, { advice })];
+    const sentence = `${listOf(blocked)} ${blocked.length === 1 ? "answers" : "answer"} over UDP, but not over TCP, which a long answer such as that for "${name}" needs`;
+    const advice = `allow TCP port 53 to ${listOf(blocked)} in the firewalls on the way`;
+    return [cause("tcp-blocked", sentence, { advice, about: listOf(blocked) })];
   }
-  return [
-    cause(
-      "upstream-error",
-      `${list(servers)} failed for "${name}", but ${servers.length === 1 ? "is" : "are"} up: its zone may be broken`,
-    ),
-  ];
+  const late = servers.filter(({ failed }) => failed !== undefined && TOO_LATE.has(failed.what));
+  if (late.length === servers.length) return [lateCause(name, servers, change)];
+  return [cause("upstream-error", `${didText(servers, name)}: its zone may be broken`)];
 }
+
+type Servers = RouteState["servers"];
+
+const TOO_LATE: ReadonlySet<string> = new Set(["late", "silent"]);
+/** A server that usually takes so long is slow itself. */
+const SLOW_MS = 2_000;
+
+const WAIT = "try again, or ask whoever runs the servers of its zone";
+
+function listOf(servers: Servers): string {
+  return servers.map(({ server }) => server).join(", ");
+}
+
+function lateCause(name: string, servers: Servers, change: (some: Servers) => Parameters<typeof cause>[2]): Cause {
+  const tookMs = Math.max(...servers.map(({ failed }) => failed?.tookMs ?? 0));
+  // A few late answers raise what is usual, and do not make it as slow as they are.
+  const slow = servers.filter(({ usualMs = 0 }) => usualMs > Math.max(SLOW_MS, tookMs / 2));
+  const has = servers.length === 1 ? "has" : "have";
+  const took = `${(tookMs / 1_000).toFixed(1)} s, when nobody waits any more`;
+  const whose = slow.length > 0 ? "so slow are all of the answers" : "the servers of its zone may be slow or away";
+  const sentence =
+    tookMs === 0
+      ? `${listOf(servers)} ${has} not answered for "${name}" in time, but ${servers.length === 1 ? "is" : "are"} up: ${whose}`
+      : `${listOf(servers)} answered for "${name}" after ${took}: ${whose}`;
+  return cause("upstream-slow", sentence, slow.length === 0 ? { about: listOf(servers), advice: WAIT } : change(slow));
+}
+
+/** What each did, as far as it is known. */
+function didText(servers: Servers, name: string): string {
+  const [first] = servers;
+  const what = first?.failed?.what;
+  const isOne = servers.every(({ failed }) => failed?.what === what);
+  const up = `but ${servers.length === 1 ? "is" : "are"} up`;
+  if (isOne) return `${listOf(servers)} ${what === undefined ? "failed" : `answered ${what}`} for "${name}", ${up}`;
+  const each = servers.map(
+    ({ server, failed }) => `${server} ${DID.get(failed?.what ?? "") ?? failed?.what ?? "failed"}`,
+  );
+  return `for "${name}", ${each.join(", ")}, ${up}`;
+}
+
+const DID: ReadonlyMap<string, string> = new Map([
+  ["late", "answered too late"],
+  ["silent", "has not answered in time"],
+]);
 
 /** Upstream servers have no part in it. */
 function zoneCauses(
@@ -135,11 +192,53 @@ function aloneCause(name: string, { network, forMs }: NonNullable<Situation["swa
 }
 
 /** The name does not exist, upstream or anywhere. */
-function notFound({ name, route, isDenied }: Situation): Cause[] {
+function notFound({ name, route, server, isDenied }: Situation): Cause[] {
   if (isDenied === true)
     return [cause("does-not-exist", `"${name}" does not exist: dns11 knows that nobody has it, and asks no server`)];
-  const servers = (route?.servers ?? []).map(({ server }) => server).join(", ");
-  return [
-    cause("does-not-exist", `"${name}" does not exist, according to its upstream servers (${servers || "none"})`),
-  ];
+  const servers = (route?.servers ?? []).map((each) => each.server);
+  // Of several, one has denied it; from the cache it is not known which.
+  if (server !== undefined && servers.length > 1)
+    return [cause("does-not-exist", `"${name}" does not exist, according to ${server}`)];
+  const list = servers.join(", ") || "none";
+  return [cause("does-not-exist", `"${name}" does not exist, according to its upstream servers (${list})`)];
+}
+
+/**
+ * What to change for another upstream server: the container, a file of the host, or the settings of dns11 or
+ * dockerd, depending on where the servers of a name come from.
+ *
+ * `servers`: those to replace.
+ */
+function serverChange(
+  { by = "", places = [], settingsFile }: Pick<RouteState, "by" | "places" | "settingsFile">,
+  owner: KnownContainer,
+  servers: readonly string[],
+): Partial<Change> {
+  const list = servers.join(", ");
+  if (by === OWN_SERVERS) {
+    const lastingFix = serviceChange(owner, "dns", `replace or remove ${list}`);
+    return lastingFix === null
+      ? { advice: `create ${owner.name} again with another --dns: Docker cannot change that of a container` }
+      : { lastingFix };
+  }
+  const [, label] = LABEL.exec(by) ?? [];
+  if (label !== undefined) {
+    const lastingFix = serviceChange(owner, "labels", `change ${label}: replace ${list}`);
+    return lastingFix === null ? { advice: `create ${owner.name} again with another label ${label}` } : { lastingFix };
+  }
+  const [, setting] = SETTING.exec(by) ?? [];
+  if (setting !== undefined) {
+    const where =
+      settingsFile === undefined
+        ? `--${setting} of dns11 run, and start it again`
+        : `${settingsFile}, then run: dns11 reload`;
+    return { advice: `replace ${list} in "${setting}" in ${where}` };
+  }
+  if (by === HOST_FILE) {
+    const found = places.filter(({ server }) => servers.includes(server));
+    if (found.length === 0) return { advice: `replace ${list} in /etc/resolv.conf of the Docker host` };
+    const where = found.map(({ server, file, line }) => `${server} in line ${line} of ${file}`);
+    return { advice: `on the Docker host, replace ${where.join(", ")}: dns11 reads the file again at once` };
+  }
+  return { advice: `replace ${list} in "dns" of dockerd (daemon.json or --dns), and start dockerd again` };
 }

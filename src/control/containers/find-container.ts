@@ -5,6 +5,7 @@
 import type { ContainerRef } from "../../api/names.ts";
 import { composePlaceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
+import { sharedWith } from "../../container/facts/shared-network.ts";
 import { type NamedContainer, containerCalled } from "../../base/model/container-choice.ts";
 import { Fault } from "../../base/lib/fault.ts";
 
@@ -17,17 +18,38 @@ export function findContainer(facts: Iterable<ContainerFact>, word: string): Con
   return containerCalled(named, word).fact;
 }
 
+/** One that does not run: the newest by its name, ID or service. */
+export function stoppedCalled<
+  T extends Pick<NamedContainer, "id" | "name"> & {
+    readonly compose: { readonly service: string } | undefined;
+    readonly ended: unknown;
+  },
+>(all: readonly T[], word: string): T | undefined {
+  const stopped = all.filter(({ ended }) => ended !== undefined);
+  return (
+    stopped.find(({ name, id }) => name === word || id === word) ??
+    stopped.find(({ compose }) => compose?.service === word) ??
+    (word.length >= ID_LENGTH_MIN ? stopped.find(({ id }) => id.startsWith(word)) : undefined)
+  );
+}
+
 export function namedContainer(fact: ContainerFact): NamedContainer {
   const { project = null, service = null } = composePlaceOf(fact) ?? {};
   return { id: fact.id, name: fact.name, project, service };
 }
 
-const SHARED_PREFIX = "container:";
+/** Docker prints so much of an ID. */
+const ID_LENGTH_MIN = 12;
+
+/** Whether it was started in the network namespace of another container. */
+export function isShared({ networkMode }: Pick<ContainerFact, "networkMode">): boolean {
+  return sharedWith(networkMode) !== undefined;
+}
 
 /** The container whose namespace this one uses: itself, or the one that it was started with (--network container:NAME). */
 export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact {
-  if (!fact.networkMode.startsWith(SHARED_PREFIX)) return fact;
-  const other = fact.networkMode.slice(SHARED_PREFIX.length);
+  const other = sharedWith(fact.networkMode);
+  if (other === undefined) return fact;
   const owner = sharedOwner(facts, fact);
   if (owner === undefined) {
     throw new Fault(
@@ -57,8 +79,8 @@ function startedWith(
   facts: ReadonlyMap<string, ContainerFact>,
   { networkMode }: ContainerFact,
 ): ContainerFact | undefined {
-  if (!networkMode.startsWith(SHARED_PREFIX)) return undefined;
-  const other = networkMode.slice(SHARED_PREFIX.length);
+  const other = sharedWith(networkMode);
+  if (other === undefined) return undefined;
   return facts.get(other) ?? [...facts.values()].find(({ name, id }) => name === other || id.startsWith(other));
 }
 

@@ -7,7 +7,7 @@ import { randomInt } from "node:crypto";
 
 import type { Attachment } from "../../container/attach/attachment.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import { Fault, reasonOf } from "../../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { type ParsedQuestion, questionQuery } from "../../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
 import { DROPPED, SLOT_BYTES } from "../../query/ports.ts";
@@ -16,15 +16,18 @@ import { Trace } from "../../query/trace.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import type { ActiveResolver, ControlPorts } from "../situation/ports.ts";
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
-import { containerRef, findContainer, namespaceOwner } from "../containers/find-container.ts";
+import { containerRef, findContainer, isShared, namespaceOwner, stoppedCalled } from "../containers/find-container.ts";
 import { lookup, readQuestion } from "./lookup.ts";
+import { clientCause } from "../causes/broken-clients.ts";
 import { causesOf } from "../causes/causes.ts";
+import { crashCause } from "../causes/crash-loops.ts";
 import { resolverCauses } from "../causes/client-causes.ts";
 import { causeText } from "../causes/fixes.ts";
 import { runningContainer } from "../causes/known-container.ts";
-import { NOT_QUERIED } from "../causes/situation.ts";
+import { NOT_QUERIED, type Situation } from "../causes/situation.ts";
 import { failureText } from "../../container/attach/attachment-state.ts";
 import { notServedCause } from "../failures/unwatched-containers.ts";
+import { portCauses } from "./port-answer.ts";
 import { beforeReply, searchAnswer, searchCause } from "./program-answer.ts";
 import { type SituationPorts, Situations, resolversOf } from "../situation/situations.ts";
 import type { Cause } from "../../api/causes.ts";
@@ -32,6 +35,9 @@ import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../../api/
 import type { AddressOwner } from "../../api/owners.ts";
 
 const PUBLISHED_SHOWN = 8;
+const ADDRESSES_TRIED = 4;
+/** Neither local to a link or a site. */
+const GLOBAL_SIX = /^[23][0-9a-f]{3}:/i;
 
 /** What came of the question, before it is known why. */
 type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"> & {
@@ -40,7 +46,11 @@ type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "re
   /** Why Docker's resolver kept it from being forwarded. */
   readonly held?: string | undefined;
   readonly fromSearch?: Explanation["fromSearch"] | undefined;
+  /** The reply for the other type of address. */
+  readonly other?: Explanation["otherFamily"] | undefined;
 };
+
+const OTHER_TYPE: Readonly<Record<string, string>> = { A: "AAAA", AAAA: "A" };
 
 export async function explain(
   ports: ControlPorts,
@@ -49,17 +59,22 @@ export async function explain(
 ): Promise<Explanation> {
   const { containers } = ports;
   const question = readQuestion(nameRequest.name, nameRequest.type);
+  const broken = await explainBroken(ports, nameRequest, question);
+  if (broken !== undefined) return broken;
   const fact = findContainer(containers.facts.values(), nameRequest.container);
   const owner = namespaceOwner(containers.facts, fact);
   const client = clientOf(ports, owner);
   if (typeof client === "string") return await explainFromInside(ports, nameRequest, client, signal);
   const other = otherServers(ports, fact, owner);
   if (other !== undefined) return await explainFromInside(ports, nameRequest, other, signal);
-  const resolved = await queryDns11(ports, client, question);
   const query = async (each: ParsedQuestion): Promise<ReplyText | null> =>
     (await queryDns11(ports, client, each)).reply;
+  const resolved = await queryDns11(ports, client, question);
   const fromSearch = await searchAnswer(ports, { fact, owner, question, reply: resolved.reply, query });
-  return await explanation(ports, fact, question, { ...resolved, fromSearch });
+  // After it, so that it is answered as it would be alone; where no server answers A, none is waited for again.
+  const isAnswered = question.typeName !== "A" || (resolved.reply?.rcode ?? "SERVFAIL") !== "SERVFAIL";
+  const family = isAnswered ? await otherFamily(nameRequest.name, question, query) : undefined;
+  return await explanation(ports, fact, question, { ...resolved, fromSearch, other: family });
 }
 
 /** The explanation for a container that dns11 does not serve; `notServed` says why. */
@@ -70,8 +85,92 @@ export async function explainFromInside(
   signal: AbortSignal,
 ): Promise<Explanation> {
   const question = readQuestion(nameRequest.name, nameRequest.type);
+  const broken = await explainBroken(ports, nameRequest, question);
+  if (broken !== undefined) return broken;
   const fact = findContainer(ports.containers.facts.values(), nameRequest.container);
-  return await explanation(ports, fact, question, await queryInside(ports, nameRequest, notServed, signal));
+  const resolved = await queryInside(ports, nameRequest, notServed, signal);
+  const other =
+    resolved.reply === null
+      ? undefined
+      : await otherFamily(nameRequest.name, question, async ({ typeName: type }) => {
+          return (await queryInside(ports, { ...nameRequest, type }, notServed, signal)).reply;
+        });
+  return await explanation(ports, fact, question, { ...resolved, other });
+}
+
+/** Programs ask for both types of addresses. */
+async function otherFamily(
+  name: string,
+  { typeName }: ParsedQuestion,
+  query: (question: ParsedQuestion) => Promise<ReplyText | null>,
+): Promise<Explanation["otherFamily"]> {
+  const type = OTHER_TYPE[typeName];
+  if (type === undefined) return undefined;
+  const reply = await query(readQuestion(name, type));
+  return { type, rcode: reply?.rcode ?? null, addresses: addressesIn(reply?.answers ?? []) };
+}
+
+/** Addresses of IPv6 that programs prefer, as RFC 6724 has it, although they cannot be reached. */
+function unroutable(
+  { inside }: SituationPorts,
+  owner: ContainerFact,
+  { reply, other }: Resolved,
+): Situation["unroutable"] {
+  const all = [...addressesIn(reply?.answers ?? []), ...(other?.addresses ?? [])];
+  const addresses = all.filter((address) => GLOBAL_SIX.test(address)).slice(0, ADDRESSES_TRIED);
+  const first = addresses[0];
+  if (first === undefined || inside.hasRoute === undefined) return undefined;
+  const hasOther = all.some((address) => !address.includes(":"));
+  if (!inside.hasRoute(owner, first)) return hasOther ? undefined : { addresses, from: owner.name };
+  // To others than its own kind it prefers IPv4.
+  const isGlobal = owner.endpoints.some(({ ipv6 }) => ipv6 !== undefined && GLOBAL_SIX.test(ipv6));
+  return isGlobal && !inside.hasRoute(undefined, first) ? { addresses, from: "the Docker host" } : undefined;
+}
+
+/** The explanation for a container in which no query can be sent: one that does not run, or has lost its network. Undefined for others. */
+async function explainBroken(
+  ports: SituationPorts,
+  { container: word }: NameRequest,
+  question: ParsedQuestion,
+): Promise<Explanation | undefined> {
+  const { facts } = ports.containers;
+  const fact = runningOrUndefined(facts.values(), word);
+  // Of most containers nothing else has to be known.
+  if (fact !== undefined && !isShared(fact)) return undefined;
+  const situations = await Situations.open(ports);
+  const client = fact === undefined ? stoppedCalled(situations.known.all, word) : situations.known.byId(fact.id);
+  const first = client === undefined ? undefined : clientCause(client, situations.known, Date.now());
+  if (client === undefined || first === undefined) return undefined;
+  const { name, typeName } = question;
+  const why = await situations.withFiles(() =>
+    client.ended === undefined ? [] : causesOf(situations.ofStopped(client, { name, typeName })),
+  );
+  const causes = [first, ...why.filter(({ code }) => code !== "resolves-now")];
+  const reason = client.ended === undefined ? "it has no network" : "it does not run";
+  return {
+    container: { id: client.id, name: client.name },
+    question: { name, type: typeName },
+    networks: client.endpoints.map(({ networkName }) => networkName),
+    steps: [],
+    answeredBy: null,
+    server: null,
+    ms: 0,
+    reply: null,
+    owners: [],
+    notServed: `dns11 does not serve "${client.name}"`,
+    notQueried: reason,
+    causes,
+    hints: causes.map((each) => causeText(each)),
+  };
+}
+
+function runningOrUndefined(facts: Iterable<ContainerFact>, word: string): ContainerFact | undefined {
+  try {
+    return findContainer(facts, word);
+  } catch (error) {
+    if (codeOf(error) !== "NO_SUCH_CONTAINER") throw error;
+    return undefined;
+  }
 }
 
 async function explanation(
@@ -92,34 +191,51 @@ async function explanation(
   );
   const published = publishedOf(owners, ports);
   const isAnswered = reply !== null && reply.answers.length > 0;
-  const why = causesOf(
-    situations.of(fact, owner, {
+  const why = await situations.withFiles(() => {
+    const situation = situations.of(fact, owner, {
       name: question.name,
       typeName: question.typeName,
       failure: isAnswered ? undefined : notQueried === null ? failureOf(reply?.rcode) : NOT_QUERIED,
       // Of another resolver only its answer is known: it is a container's if the address is.
       isFromUpstream:
         notServed === null ? answeredBy === "servers" || answeredBy === "cache" : isAnswered && owners.length === 0,
+      server: notServed === null ? (resolved.server ?? undefined) : undefined,
       isDenied: notServed === null && (answeredBy === "names" || answeredBy === "reverse"),
       isTruncated: resolved.isTruncated === true || reply?.isTruncated === true,
       isSpecial: answeredBy === "special",
       held: resolved.held,
-    }),
-  );
-  const { fromFile, fromSearch, causes: first } = beforeReply(ports, fact, question, resolved);
+      ...(resolved.other !== undefined && {
+        otherFamily: {
+          type: resolved.other.type,
+          failure: resolved.other.addresses.length > 0 ? undefined : failureOf(resolved.other.rcode ?? undefined),
+        },
+      }),
+      unroutable: owners.length === 0 ? unroutable(ports, owner, resolved) : undefined,
+    });
+    return [...causesOf(situation), ...(isAnswered ? [] : portCauses(ports, situation))];
+  });
+  const client = situations.known.byId(fact.id) ?? runningContainer(fact);
+  const {
+    fromFile,
+    fromSearch,
+    causes: first,
+  } = await situations.withFiles(() => beforeReply(ports, fact, client, question, resolved));
   const search = fromSearch === undefined ? [] : searchCause(situations, fact, question, fromSearch);
   const unserved = unservedCauses(ports, owner, isAnswered);
   const rest = programsFirst(why, unserved.length > 0).filter(
     ({ code }) => search.length === 0 || code !== "search-list",
   );
-  const causes = [...first, ...search, ...unserved, ...rest];
-  const { isTruncated: _, held: __, fromSearch: ___, ...shown } = resolved;
+  // It asks while it runs, so it is not why the name fails.
+  const looping = crashCause(undefined, client, Date.now());
+  const causes = [...first, ...search, ...unserved, ...rest, ...(looping === undefined ? [] : [looping])];
+  const { isTruncated: _, held: __, fromSearch: ___, other, ...shown } = resolved;
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
     networks: containers.viewOf(owner).names.flatMap(({ places }) => places),
     ...shown,
     owners,
+    ...(other !== undefined && { otherFamily: other }),
     ...(fromFile !== undefined && { fromFile }),
     ...(fromSearch !== undefined && { fromSearch }),
     ...(published.length > 0 && { published }),

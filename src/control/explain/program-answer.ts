@@ -9,14 +9,20 @@ import type { ParsedQuestion } from "../../base/model/question-text.ts";
 import type { ReplyText } from "../../base/model/reply-text.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type LookupOrder, USUAL_ORDER } from "../../container/watch/nsswitch.ts";
+import { withoutComment } from "../../base/lib/without-comment.ts";
+import { addressBytes } from "../../base/model/address.ts";
 import { addressesIn } from "../situation/address-owners.ts";
 import { searchShadowCause } from "../causes/client-causes.ts";
-import { serviceChange } from "../causes/fixes.ts";
-import { runningContainer } from "../causes/known-container.ts";
+import { givenHostCause } from "../causes/given-hosts.ts";
+import { type KnownContainer, runningContainer } from "../causes/known-container.ts";
 import { searchNames } from "../causes/search-list.ts";
 import { cause } from "../causes/situation.ts";
-import { addressesInHosts } from "./hosts-file.ts";
 import type { SituationPorts, Situations } from "../situation/situations.ts";
+
+const FAMILY_BYTES: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };
+
+/** Addresses of one name that are reported. */
+const ADDRESSES_MAX = 16;
 
 interface Replied {
   readonly reply: ReplyText | null;
@@ -32,6 +38,7 @@ const ADDRESS_TYPES: ReadonlySet<string> = new Set(["A", "AAAA"]);
 export function beforeReply(
   { inside }: SituationPorts,
   fact: ContainerFact,
+  client: KnownContainer,
   question: ParsedQuestion,
   { reply, fromSearch }: Replied,
 ): Pick<Explanation, "fromFile" | "fromSearch"> & { readonly causes: readonly Cause[] } {
@@ -48,7 +55,7 @@ export function beforeReply(
   }
   if (order.queries && addresses.every((address) => replied.includes(address))) return { ...asked, causes: [] };
   const fromFile = { path: HOSTS, addresses };
-  if (isRead) return { fromFile, causes: [hostsCause(fact, name, fromFile, order)] };
+  if (isRead) return { fromFile, causes: [hostsCause(fact, client, name, fromFile, order)] };
   const sentence = `programs in ${fact.name} do not get ${addresses.join(", ")}, which ${HOSTS} has for "${name}": ${order.origin}`;
   return { ...asked, causes: [cause("nsswitch", sentence, { advice: SWITCH_ADVICE })] };
 }
@@ -102,17 +109,37 @@ export function searchCause(
 
 function hostsCause(
   fact: ContainerFact,
+  client: KnownContainer,
   name: string,
   { path, addresses }: NonNullable<Explanation["fromFile"]>,
   { file, origin: order }: LookupOrder,
 ): Cause {
   const bare = bareName(name);
-  const isGiven = fact.extraHosts.some((each) => each.name.toLowerCase() === bare);
-  const origin = isGiven ? " (--add-host, extra_hosts)" : "";
-  const when = file === "first" ? "they read it before they query" : `no server has it: ${order}`;
-  const sentence = `programs in ${fact.name} get ${addresses.join(", ")}: ${path} has "${name}"${origin}, and ${when}`;
-  const lastingFix = isGiven
-    ? serviceChange(runningContainer(fact), "extra_hosts", `remove "${name}", if it is not meant`)
-    : null;
-  return cause("hosts-file", sentence, { lastingFix, advice: `remove "${name}" from it, if it is not meant` });
+  const when = file === "first" ? undefined : `no server has it: ${order}`;
+  if (fact.extraHosts.some((each) => each.name.toLowerCase() === bare))
+    return givenHostCause(client, name, addresses, when);
+  const sentence = `programs in ${fact.name} get ${addresses.join(", ")}: ${path} has "${name}", and ${when ?? "they read it before they query"}`;
+  return cause("hosts-file", sentence, { advice: `remove "${name}" from it, if it is not meant` });
+}
+
+/**
+ * What a container's /etc/hosts says of a name. C libraries read it before they query a server, so a program gets
+ * what it says, whatever dns11 would answer. The text is the container's: it may write the file.
+ *
+ * The addresses of the type in question, in the order of the file.
+ */
+export function addressesInHosts(
+  text: string,
+  { name, typeName }: Pick<ParsedQuestion, "name" | "typeName">,
+): string[] {
+  const bytes = FAMILY_BYTES[typeName];
+  if (bytes === undefined) return [];
+  const wanted = bareName(name);
+  const found = new Set<string>();
+  for (const line of text.split("\n")) {
+    const [address = "", ...names] = withoutComment(line).trim().split(/\s+/);
+    if (found.size === ADDRESSES_MAX || addressBytes(address)?.length !== bytes) continue;
+    if (names.some((each) => bareName(each) === wanted)) found.add(address);
+  }
+  return [...found];
 }

@@ -50,14 +50,16 @@ export class FailureReader {
       (containerId === undefined || id === containerId) && acceptsId?.(id) !== false;
     const situations = await Situations.open(this.#ports);
     const tables = [...this.#ports.failures.tables(containerId)].filter((table) => isWanted(table.containerId));
-    const failures = await gatherInSlices(this.#eachReport(tables, situations), 1);
-    failures.sort((a, b) => (a.last < b.last ? 1 : -1));
-    return {
-      failures: failures.slice(0, RETURNED_MAX),
-      misleading: await misleadingNames(this.#ports, situations, isWanted),
-      unwatched: await unwatchedContainers(this.#ports, situations, isWanted),
-      omitted: Math.max(0, failures.length - RETURNED_MAX),
-    };
+    return await situations.withFiles(async () => {
+      const failures = await gatherInSlices(this.#eachReport(tables, situations), 1);
+      failures.sort((a, b) => (a.last < b.last ? 1 : -1));
+      return {
+        failures: failures.slice(0, RETURNED_MAX),
+        misleading: await misleadingNames(this.#ports, situations, isWanted),
+        unwatched: await unwatchedContainers(this.#ports, situations, isWanted),
+        omitted: Math.max(0, failures.length - RETURNED_MAX),
+      };
+    });
   }
 
   /** The present failures, then each again whenever it has happened again, until `signal`. */
@@ -96,17 +98,21 @@ export class FailureReader {
     const { facts } = this.#ports.containers;
     const fact = facts.get(table.containerId);
     const owner = fact === undefined ? undefined : ownerOf(facts, fact);
+    const sharedWith = situations.sharersOf(table.containerId);
     const search = fact === undefined ? [] : searchDomains(situations, fact, owner ?? fact);
     const wallMs = Date.now() - performance.now();
     for (const record of [...table.records()]) {
-      if (isSearchStep(record, search) || !isWanted(record)) continue;
+      // The search list of one that has ended is not known: then the table has seen all that there is.
+      const steps = fact === undefined || isInSearch(record, search) ? record.steps : 0;
+      const isStep = record.count === steps || (steps > 0 && record.isStepLast && fact !== undefined);
+      if (isStep || !isWanted(record)) continue;
       const nowMs = performance.now();
       const present = failureCause(this.#ports, table, record, situations);
       const recorded = this.#recorded.of(table, record);
       if (isFresh(record, recorded, nowMs) && present !== null && present.code !== "resolves-now")
         this.#recorded.note(table, record, present);
       const judged = judge(record, { present, recorded, isRunning: fact !== undefined, nowMs });
-      yield report(record, judged, { table, fact, situations, wallMs });
+      yield report({ ...record, steps }, judged, { table, fact, situations, wallMs, sharedWith });
     }
   }
 }
@@ -117,12 +123,13 @@ interface ReportContext {
   readonly situations: Situations;
   /** The time origin of `performance.now`. */
   readonly wallMs: number;
+  readonly sharedWith: readonly string[];
 }
 
 function report(
   record: FailureRecord,
   { cause, earlier }: Judged,
-  { table, fact, situations, wallMs }: ReportContext,
+  { table, fact, situations, wallMs, sharedWith }: ReportContext,
 ): FailureReport {
   const { name, count, steps, perMinute, firstMs, lastMs, successMs } = record;
   const known = situations.known.byId(table.containerId);
@@ -131,6 +138,7 @@ function report(
   return {
     container: fact?.name ?? table.containerName ?? known?.name ?? table.containerId.slice(0, 12),
     containerId: table.containerId,
+    ...(sharedWith.length > 0 && { sharedWith }),
     isRunning: fact !== undefined,
     project: compose?.project ?? null,
     service: compose?.service ?? null,
@@ -165,8 +173,8 @@ function searchDomains(situations: Situations, fact: ContainerFact, owner: Conta
   return search.map((domain) => bareName(domain)).filter((domain) => domain !== "");
 }
 
-/** The last failure was a step through the search list of a lookup that then succeeded. */
-function isSearchStep({ name, isStepLast }: FailureRecord, search: readonly string[]): boolean {
-  if (!isStepLast || name === null || search.length === 0) return false;
+/** It may have failed as a step through the search list of a lookup that then succeeded. */
+function isInSearch({ name }: FailureRecord, search: readonly string[]): boolean {
+  if (name === null || search.length === 0) return false;
   return !name.includes(".") || search.some((domain) => name.endsWith(`.${domain}`));
 }

@@ -7,16 +7,20 @@ import { causesOf } from "../causes/causes.ts";
 import { searchShadowCause } from "../causes/client-causes.ts";
 import { ambiguity, pausedCause } from "../causes/container-causes.ts";
 import type { KnownContainer, KnownEndpoint } from "../causes/known-container.ts";
+import { givenHostCause } from "../causes/given-hosts.ts";
 import { lostAliasCause, networksWithout, othersWithAlias } from "../causes/lost-aliases.ts";
 import { moveCause } from "../causes/moves.ts";
+import { isSameAddress } from "../../base/model/address.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 import type { Situations } from "../situation/situations.ts";
 
-type Ports = Pick<ControlPorts, "containers">;
+type Ports = Pick<ControlPorts, "containers" | "inside">;
 
 /** An answer that a client got earlier does not count. */
 const RECENT_MS = 300_000;
+/** Entries of a container that are looked at. */
+const GIVEN_MAX = 64;
 
 /** Finds them for the clients that are wanted. */
 export async function misleadingNames(
@@ -32,6 +36,7 @@ export async function misleadingNames(
     ...(await gatherInSlices(eachPaused(situations, running, clients), 1)),
     ...(await gatherInSlices(eachMoved(situations, clients), 1)),
     ...(await shadowedNames(ports, situations, clients)),
+    ...(await gatherInSlices(eachGivenHost(ports, situations, clients))),
   ];
 }
 
@@ -150,6 +155,35 @@ function* eachShadowed(
         yield { name, network, containers: [container.name], clients: [client.name], cause };
         break;
       }
+    }
+  }
+}
+
+/** Names of containers for which a client was given another address. */
+function* eachGivenHost(
+  { containers, inside }: Ports,
+  { known }: Situations,
+  clients: readonly KnownContainer[],
+): Generator<MisleadingName | undefined> {
+  for (const client of clients) {
+    yield undefined;
+    const fact = containers.facts.get(client.id);
+    const networks = new Set(client.endpoints.map(({ networkName }) => networkName));
+    for (const { name, address } of fact?.extraHosts.slice(0, GIVEN_MAX) ?? []) {
+      const places = known.places(name.toLowerCase()).filter(({ container }) => container.ended === undefined);
+      const near = places.flatMap(({ endpoints }) => endpoints.filter((each) => networks.has(each.networkName)));
+      const network = near[0]?.networkName;
+      if (fact === undefined || network === undefined) continue;
+      if (near.some(({ ipv4, ipv6 }) => [ipv4, ipv6].some((own) => own !== undefined && isSameAddress(own, address))))
+        continue;
+      if ((inside.lookupOrderOf?.(fact).file ?? "first") !== "first") continue;
+      const found = {
+        name,
+        network,
+        containers: places.map(({ container }) => container.name),
+        clients: [client.name],
+      };
+      yield { ...found, cause: givenHostCause(client, name, [address]) };
     }
   }
 }

@@ -56,6 +56,8 @@ export class RecordedCauses implements CauseMemory {
     return new RecordedCauses(
       () => ports.failures.tables(),
       async () => {
+        // What the look before has needed.
+        await ports.inside.composeFiles?.learn();
         const situations = await Situations.open(ports);
         return (table, record) => failureCause(ports, table, record, situations);
       },

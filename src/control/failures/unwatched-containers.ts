@@ -1,12 +1,13 @@
 /**
- * UnwatchedContainers: running containers that have container names but whose queries do not reach dns11. Their failures are
- * in no table, so that a report without them would be wrong by silence.
+ * UnwatchedContainers: containers that have container names but whose queries do not reach dns11: it is not asked, or their programs end
+ * before they have asked, over and over. Their failures are in no table, so that a report without them would be wrong by silence.
  */
 import type { UnwatchedContainer } from "../../api/failures.ts";
 import type { Cause } from "../../api/causes.ts";
 import { failureText } from "../../container/attach/attachment-state.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { resolverCauses } from "../causes/client-causes.ts";
+import { clientCause } from "../causes/broken-clients.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
 import { runningContainer } from "../causes/known-container.ts";
 import { cause } from "../causes/situation.ts";
@@ -30,6 +31,13 @@ function* eachUnwatched(
   situations: Situations,
   isWanted: (containerId: string) => boolean,
 ): Generator<UnwatchedContainer | undefined> {
+  for (const container of situations.known.all) {
+    yield undefined;
+    const isInLoop = container.ended === undefined || container.ended.state === "restarting";
+    if (!isInLoop || !isWanted(container.id)) continue;
+    const broken = clientCause(container, situations.known, Date.now());
+    if (broken !== undefined) yield { container: container.name, cause: broken };
+  }
   for (const fact of [...containers.facts.values()]) {
     yield undefined;
     if (!isWanted(fact.id)) continue;

@@ -1,8 +1,8 @@
 /**
- * HistoryRings: the last five minutes as samples: how many queries containers sent and how they were answered, and the state and
+ * HistoryRings: the last five minutes as samples, and the last day by the minute: how many queries containers sent and how they were answered, and the state and
  * response time of each server. A sample reads counters that exist anyway; the answering code does not know of it.
  */
-import type { HistoryReport, RateHistory, ServerHistory } from "../../api/history.ts";
+import type { HistoryReport, RateHistory, ServerHistory, MinuteHistory } from "../../api/history.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -11,6 +11,8 @@ import type { Nameserver } from "../../query/upstream/nameserver.ts";
 import type { Clients } from "../../query/client/clients.ts";
 import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
+
+const MINUTE_MS = 60_000;
 
 type Rate = keyof RateHistory;
 type Counters = Readonly<Record<string, number>>;
@@ -53,6 +55,7 @@ export class HistoryRings {
   readonly #rates = Object.fromEntries(RATES.map((rate) => [rate, [] as number[]])) as Record<Rate, number[]>;
   /** What each container had counted at the last sample. */
   readonly #counted = new WeakMap<object, Counters>();
+  readonly #minutes = new MinuteRing();
   readonly #servers = new Map<string, ServerRing>();
   #omitted = 0;
   #untilMs: number | undefined;
@@ -83,6 +86,7 @@ export class HistoryRings {
       for (const rate of RATES) push(this.#rates[rate], grown[rate]);
       this.#sampleServers(readings);
       this.#untilMs = Date.now();
+      this.#minutes.add(this.#untilMs, grown.queries, grown.nxdomain + grown.errors);
     } catch (error) {
       guard.report(error, "timer");
     } finally {
@@ -96,6 +100,7 @@ export class HistoryRings {
       until: this.#untilMs === undefined ? null : new Date(this.#untilMs).toISOString(),
       // Copies: the next sample may come before all of it is written.
       rates: structuredClone(this.#rates),
+      minutes: this.#minutes.report(),
       servers: [...this.#servers.values()].map(({ server, container, states, rttMs, queries }) => {
         return { server, container, states: [...states], rttMs: [...rttMs], queries: [...queries] };
       }),
@@ -176,4 +181,38 @@ export class HistoryRings {
 function push<T>(ring: T[], value: T): void {
   ring.push(value);
   if (ring.length > LIMITS.historySamples) ring.shift();
+}
+
+/**
+ * How many queries containers sent in each minute, and how many of them failed, for a day. A minute without a sample, as when
+ * the machine sleeps, has none.
+ */
+export class MinuteRing {
+  readonly #queries: number[] = [];
+  readonly #failures: number[] = [];
+  /** The number of the last minute since 1970. */
+  #last: number | undefined;
+
+  /** A clock that is set back adds to the last minute until it has caught up. */
+  add(nowMs: number, queries: number, failures: number): void {
+    const minute = Math.floor(nowMs / MINUTE_MS);
+    const before = this.#last ?? minute - 1;
+    // After a longer gap nothing of before is left.
+    for (let count = Math.min(minute - before, LIMITS.historyMinutes); count > 0; count--) this.#begin();
+    this.#last = Math.max(minute, before);
+    this.#queries.push((this.#queries.pop() ?? 0) + queries);
+    this.#failures.push((this.#failures.pop() ?? 0) + failures);
+  }
+
+  report(): MinuteHistory {
+    const until = this.#last === undefined ? null : new Date((this.#last + 1) * MINUTE_MS).toISOString();
+    return { until, queries: [...this.#queries], failures: [...this.#failures] };
+  }
+
+  #begin(): void {
+    for (const ring of [this.#queries, this.#failures]) {
+      ring.push(0);
+      if (ring.length > LIMITS.historyMinutes) ring.shift();
+    }
+  }
 }

@@ -6,12 +6,13 @@ import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises"
 
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { globMatches } from "../server/glob.ts";
-import type { QueryRecord } from "../../base/model/query-record.ts";
+import { type QueryRecord, NO_REPLY } from "../../base/model/query-record.ts";
 import type { QueryHistories } from "../../query/history/query-histories.ts";
 import type { QueryHistory } from "../../query/history/query-history.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "../../api/queries.ts";
-import { queryReport } from "./query-report.ts";
+import { rcodeName } from "../../base/dns/rcode.ts";
+import { typeName } from "../../base/dns/record-type.ts";
+import { globMatches } from "../server/glob.ts";
 
 /** A filter for queries; without any field it matches all. */
 export interface QueryFilter {
@@ -197,4 +198,32 @@ function wallOffsetMs(): number {
     if (tookMs < leastMs) [offsetMs, leastMs] = [wallMs - beforeMs, tookMs];
   }
   return offsetMs;
+}
+
+/**
+ * A query of the history in the form of the API.
+ *
+ * `wallMs` is the time origin of `performance.now`.
+ */
+function queryReport(container: string, query: QueryRecord, wallMs: number): QueryReport {
+  const { seq, atMs, name, type, rcode, answers, addresses, ttl, isStream, result, source, upstream, rule, tookMs } =
+    query;
+  return {
+    container,
+    seq,
+    time: new Date(wallMs + atMs).toISOString(),
+    name,
+    // Type zero means a malformed query.
+    type: type === 0 ? null : typeName(type),
+    rcode: rcode === NO_REPLY ? "NONE" : rcodeName(rcode),
+    answers,
+    addresses,
+    ttl,
+    transport: isStream ? "tcp" : "udp",
+    result,
+    source,
+    upstream,
+    ...(rule !== null && { rule }),
+    ms: Math.round(tookMs * 1000) / 1000,
+  };
 }

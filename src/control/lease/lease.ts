@@ -3,24 +3,41 @@
  * force. A line that is wrong gets an answer that says so, and the lease stays open. Its end takes back everything.
  */
 import type { InjectedFault } from "../../api/failures.ts";
-import type { LeaseReply, LeaseSummary, RuleReport, RuleUseReport } from "../../api/lease.ts";
+import type { LeaseReply, LeaseSummary, RuleReport, RuleUseReport, RecordedQuery } from "../../api/lease.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import { codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { RuleBook, RuleScope } from "../../query/verdict/rule-book.ts";
 import { type Rule, RuleTally } from "../../query/verdict/rule.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { bareName, wireLabels } from "../../base/dns/name.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { replyText } from "../../base/model/reply-text.ts";
+import { RECORD_KINDS } from "../../config/records/record-data.ts";
+import { Tape, type TapedQuery } from "../../query/verdict/tape.ts";
+import { namedContainer } from "../containers/find-container.ts";
 import { badRule, fieldsOf, numberOf, refuseUnknownKeys } from "./fields.ts";
 import type { Holder } from "./holder.ts";
-import { Recording } from "./recording.ts";
 import { type ReadRule, readRule } from "./rule-reader.ts";
 import { readScope } from "./scope.ts";
+
+/** Queries that are read and sent at once. */
+const SLICE = 50;
+
+/** Response codes that a rule can answer with, and none. */
+const RCODES: ReadonlySet<string> = new Set(["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED", "NONE"]);
+
+/** Types that the settings' `records` can have. */
+const TYPES: ReadonlySet<string> = new Set(Object.keys(RECORD_KINDS).map((key) => key.toUpperCase()));
 
 export interface LeaseParts {
   readonly number: number;
   readonly holder: Holder;
   readonly book: RuleBook;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
+  /** Resolves when the label with this key is known of every container. */
+  readonly learnLabel: (key: string) => Promise<void>;
   /** Throws a Fault if there are too many rules already; `about` is what a rule is about. */
   readonly admitRule: (scope: RuleScope, about?: string) => void;
 }
@@ -146,17 +163,17 @@ export class Lease {
     refuseUnknownKeys(fields, KINDS, "a line");
     const [kind, ...more] = Object.keys(fields);
     if (kind === undefined || more.length > 0) throw badRule(`A line has one of the fields ${KINDS.join(", ")}`);
-    if (kind === "rule") return this.#add(fields["rule"]);
-    if (kind === "record") return this.#record(fields["record"]);
+    if (kind === "rule") return await this.#add(fields["rule"]);
+    if (kind === "record") return await this.#record(fields["record"]);
     if (kind === "remove") return this.#remove(numberOf(fields, "remove", 1, ID_MAX) ?? 0);
     if (fields["report"] !== true) throw badRule("Invalid report: use true");
     return { report: await this.#report() };
   }
 
-  #add(value: unknown): { readonly id: number; readonly containers: number } {
-    const { book, facts, admitRule, number, holder } = this.#parts;
+  async #add(value: unknown): Promise<{ readonly id: number; readonly containers: number }> {
+    const { book, admitRule, number, holder } = this.#parts;
     const read = readRule(value);
-    const scope = readScope((value as { readonly in?: unknown }).in, facts);
+    const scope = await this.#scopeOf((value as { readonly in?: unknown }).in);
     const { pattern, types, over, action, limits, what } = read;
     const about = aboutOf(read);
     admitRule(scope, about);
@@ -168,11 +185,11 @@ export class Lease {
     return { id: this.#lastId, containers };
   }
 
-  #record(value: unknown): { readonly id: number; readonly containers: number } {
+  async #record(value: unknown): Promise<{ readonly id: number; readonly containers: number }> {
     const { book, facts, admitRule } = this.#parts;
     const fields = fieldsOf(value, "record", '{"in": {"project": "shop"}}');
     refuseUnknownKeys(fields, ["in"], "record");
-    const scope = readScope(fields["in"], facts);
+    const scope = await this.#scopeOf(fields["in"]);
     if (this.#recordings.size > 0)
       throw badRule("The lease records already: remove that recording first, or open another lease");
     admitRule(scope);
@@ -180,6 +197,14 @@ export class Lease {
     const containers = book.add(recording.tape, scope);
     this.#recordings.set(++this.#lastId, { recording, scope });
     return { id: this.#lastId, containers };
+  }
+
+  async #scopeOf(value: unknown): Promise<RuleScope> {
+    const { facts, learnLabel } = this.#parts;
+    const { scope, labelKey } = readScope(value, facts);
+    if (labelKey !== undefined) await learnLabel(labelKey);
+    if (this.#isEnded) throw badRule("The lease has ended");
+    return scope;
   }
 
   #remove(id: number): { readonly removed: number } {
@@ -260,4 +285,69 @@ function parsed(text: string): unknown {
       'A line is not JSON: send one map for each line, such as {"rule": {"name": "db", "action": "servfail"}}',
     );
   }
+}
+
+/**
+ * What a tape has recorded, as people and programs read it: with the names of containers and services, and the
+ * records in the notation of the settings.
+ */
+class Recording {
+  readonly tape = new Tape();
+  readonly #facts: () => ReadonlyMap<string, ContainerFact>;
+  readonly #beganMs = performance.now();
+  /** The names of containers that have been seen, also of those that are gone. */
+  readonly #places = new Map<string, Pick<RecordedQuery, "container" | "project" | "service">>();
+
+  constructor(facts: () => ReadonlyMap<string, ContainerFact>) {
+    this.#facts = facts;
+  }
+
+  /** What is new; undefined if nothing is. */
+  take(): { readonly recorded: readonly RecordedQuery[]; readonly missed: number } | undefined {
+    const { queries, missed } = this.tape.take(SLICE);
+    if (queries.length === 0 && missed === 0) return undefined;
+    return { recorded: queries.flatMap((each) => this.#recorded(each) ?? []), missed };
+  }
+
+  /** Undefined for what no rule could answer. */
+  #recorded({ containerId, atMs, name, type, reply, isLocal, isRuled }: TapedQuery): RecordedQuery | undefined {
+    if (wireLabels(bareName(name)) === undefined) return undefined;
+    const text = reply.length < HEADER_BYTES ? undefined : replyText(reply);
+    if (!RCODES.has(text?.rcode ?? "NONE")) return undefined;
+    const records: Record<string, string[]> = {};
+    const cnames: string[] = [];
+    for (const answer of (text?.answers ?? []).slice(0, LIMITS.declaredRecords)) {
+      if (answer.type === "CNAME") cnames.push(bareName(answer.data));
+      else if (TYPES.has(answer.type))
+        (records[answer.type.toLowerCase()] ??= []).push(answer.type === "TXT" ? unquoted(answer.data) : answer.data);
+    }
+    return {
+      ...this.#place(containerId),
+      name: bareName(name),
+      type: typeName(type),
+      rcode: text?.rcode ?? "NONE",
+      cnames,
+      records,
+      ttl: text?.answers[0]?.ttl ?? null,
+      isLocal,
+      isRuled,
+      ms: Math.round(atMs - this.#beganMs),
+    };
+  }
+
+  #place(containerId: string): Pick<RecordedQuery, "container" | "project" | "service"> {
+    const fact = this.#facts().get(containerId);
+    const known = this.#places.get(containerId);
+    if (fact === undefined) return known ?? { container: containerId.slice(0, 12), project: null, service: null };
+    const { name: container, project, service } = namedContainer(fact);
+    const place = { container, project, service };
+    this.#places.set(containerId, place);
+    return place;
+  }
+}
+
+/** The strings of a TXT record as one text, without their quotes. */
+function unquoted(data: string): string {
+  const strings = [...data.matchAll(/"((?:[^"\\]|\\.)*)"/gs)].map(([, text = ""]) => text.replaceAll(/\\(.)/gs, "$1"));
+  return strings.length === 0 ? data : strings.join("");
 }

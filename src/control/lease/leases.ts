@@ -16,6 +16,7 @@ const REMOVE = "Remove one of them.";
 interface LeasesParts {
   readonly book: RuleBook;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
+  readonly learnLabel: (key: string) => Promise<void>;
 }
 
 export class Leases {

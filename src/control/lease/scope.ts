@@ -14,8 +14,14 @@ const KEYS = ["container", "project", "service", "network", "label"];
 
 type Facts = ReadonlyMap<string, ContainerFact>;
 
-export function readScope(value: unknown, facts: () => Facts): RuleScope {
-  if (value === undefined) return scopeOf({}, facts);
+interface ReadScope {
+  readonly scope: RuleScope;
+  /** The key of the label by which containers are chosen. */
+  readonly labelKey: string | undefined;
+}
+
+export function readScope(value: unknown, facts: () => Facts): ReadScope {
+  if (value === undefined) return { scope: scopeOf({}, facts), labelKey: undefined };
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw badRule('Invalid value of in: use a map such as {"container": "app"}');
   refuseUnknownKeys(value, KEYS, "in");
@@ -24,7 +30,7 @@ export function readScope(value: unknown, facts: () => Facts): RuleScope {
     const text = textOf(value as Readonly<Record<string, unknown>>, key);
     if (text !== undefined) wanted[key] = text;
   }
-  return scopeOf(wanted, facts);
+  return { scope: scopeOf(wanted, facts), labelKey: wanted["label"]?.split("=")[0] };
 }
 
 function scopeOf(wanted: LeaseScope, facts: () => Facts): RuleScope {

@@ -4,23 +4,26 @@
  */
 import type { PolicyCheck, PolicyCheckRequest } from "../../api/policies.ts";
 import { presentedLabels } from "../../base/dns/name.ts";
-import { parseType, typeName } from "../../base/dns/record-type.ts";
+import { TYPE, parseType, typeName } from "../../base/dns/record-type.ts";
 import { CLASS } from "../../base/dns/record.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
+import { addressText } from "../../base/model/address.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
-import { ASKED, DENIED, MISS } from "../../base/model/visible-names.ts";
-import type { QuestionName } from "../../base/model/visible-names.ts";
+import { ASKED, DECLARED, DENIED, MISS } from "../../base/model/visible-names.ts";
+import type { NameAddresses, NameRecords, QuestionName } from "../../base/model/visible-names.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { JudgedQuestion, NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
 import { blockText } from "../../base/model/address-block.ts";
 import { fixedVerdict } from "../../policy/enforce/fixed-verdict.ts";
+import type { IsHosts } from "../../policy/judge/compiled-policy.ts";
+import { isLoopback } from "../../policy/judge/private-address.ts";
 import { hasPort } from "../../policy/judge/ports.ts";
 import type { Policy } from "../../policy/model/policy.ts";
 import type { PolicyRule } from "../../policy/model/policy-rule.ts";
-import { readRule } from "../../policy/model/policy-rule.ts";
+import { type WrittenRule, readRule } from "../../policy/model/policy-rule.ts";
 import { AskedAnswers } from "../../query/client/asked-answers.ts";
 import { LocalNames } from "../../query/policy/local-names.ts";
 import { findContainer, namespaceOwner } from "../containers/find-container.ts";
@@ -43,6 +46,8 @@ export function checkPolicy(ports: Ports, request: PolicyCheckRequest): PolicyCh
   const notes = notesOf(judge, rule.port !== undefined || rule.block !== undefined);
   if (rule.block !== undefined) {
     const { bytes } = rule.block;
+    const ofHost = hostAddress(judge, policies.isHosts, rule);
+    if (ofHost !== undefined) return { ...asked, ...ofHost, fix: null };
     const refusal = judge.unlistedAddress(bytes);
     const closed = refusal === undefined ? closedPortAt(judge, bytes, rule) : undefined;
     if (closed !== undefined) return { ...asked, verdict: "refused", because: closed, notes, fix: null };
@@ -50,7 +55,12 @@ export function checkPolicy(ports: Ports, request: PolicyCheckRequest): PolicyCh
   }
   const labels = presentedLabels(name) ?? new Uint8Array(0);
   const question: JudgedQuestion = { ...new StoredName(labels), type, class: CLASS.IN };
-  const { refusal, because } = judgedName(ports, owner, judge, question);
+  const { refusal, because, addresses } = judgedName(ports, owner, judge, question);
+  const ofHost = refusal === undefined ? closedHost(judge, policies.isHosts, addresses, rule) : undefined;
+  if (ofHost !== undefined && rule.port !== undefined)
+    return { ...asked, verdict: "refused", because: ofHost, notes, fix: null };
+  if (ofHost !== undefined) notes.push(ofHost);
+  if (refusal === undefined && addresses === undefined) notes.push(...hostNotes(judge));
   const closed = refusal === undefined ? closedPort(judge, question, rule) : undefined;
   if (closed !== undefined) return { ...asked, verdict: "refused", because: closed, notes, fix: null };
   const fix =
@@ -61,6 +71,8 @@ export function checkPolicy(ports: Ports, request: PolicyCheckRequest): PolicyCh
 interface Judged {
   readonly refusal: Refusal | undefined;
   readonly because: string;
+  /** Those of a name of this machine; undefined if others answer it. */
+  readonly addresses?: readonly Uint8Array[];
 }
 
 /** In the order in which a query meets these. */
@@ -76,10 +88,75 @@ function judgedName(ports: Ports, owner: ContainerFact, judge: NamespacePolicy, 
     const { title } = LOCAL_SOURCES[names.source];
     const [policy] = judge.policies;
     const because = `it is answered on this machine (${title}), which policy ${policy?.name} lets be (${policy?.where})`;
-    return { refusal: judge.local(question, names.source) ?? denied, because };
+    return {
+      refusal: judge.local(question, names.source) ?? denied,
+      because,
+      addresses: addressesOf(found === DECLARED ? names.search.records : names.search.addresses),
+    };
   }
   const refusal = judge.forward(question, true) ?? denied;
   return { refusal, because: refusal === undefined ? allowText(judge, judge.ruleFor(question)) : "" };
+}
+
+function addressesOf(found: NameAddresses | NameRecords | undefined): Uint8Array[] {
+  if (found === undefined) return [];
+  if ("sets" in found) return [TYPE.A, TYPE.AAAA].flatMap((type) => found.sets.get(type) ?? []);
+  return ([4, 16] as const).flatMap((length) => {
+    const all = length === 4 ? found.v4 : found.v6;
+    return Array.from({ length: all.length / length }, (_, index) =>
+      Uint8Array.from(all.subarray(index * length, (index + 1) * length)),
+    );
+  });
+}
+
+/** What becomes of a connection to an address of the host; undefined if it is none, or a rule of the policy is about it. */
+function hostAddress(
+  judge: NamespacePolicy,
+  isHosts: IsHosts,
+  { block, ...port }: WrittenRule,
+): Pick<PolicyCheck, "verdict" | "because" | "notes"> | undefined {
+  if (block === undefined || block.prefix < block.bytes.length * 8) return undefined;
+  const refusal = judge.unlistedAddress(block.bytes);
+  const enforced = enforcedAmong(judge.policies);
+  const [first] = enforced;
+  if (first === undefined || refusal?.reason !== "not-allowed") return undefined;
+  const closed = closedHost(judge, isHosts, [block.bytes], port);
+  if (closed !== undefined) return { verdict: "refused", because: closed, notes: [] };
+  if (!isHosts(block.bytes)) return undefined;
+  const because = `an address of this machine, which policy ${first.name} opens (host: allow, ${first.where})`;
+  const note = "a published port of it opens once the container is answered with this address";
+  return { verdict: "allowed", because, notes: [note] };
+}
+
+/** Why nothing connects to the host by its addresses among these; undefined if something does, or there is none. */
+function closedHost(
+  judge: NamespacePolicy,
+  isHosts: IsHosts,
+  addresses: readonly Uint8Array[] | undefined,
+  { port, protocol = "tcp" }: PortAsked,
+): string | undefined {
+  const enforced = enforcedAmong(judge.policies);
+  const closing = enforced.find(({ host }) => host === "deny");
+  const own = (addresses ?? []).filter((address) => !isLoopback(address) && isHosts(address));
+  const [first] = own;
+  if (closing === undefined || first === undefined) return undefined;
+  if (own.some((address) => fixedVerdict(enforced, { address, port, protocol }) === "allowed")) return undefined;
+  const rule = ruleText(first, port);
+  return `policy ${closing.name} closes the addresses of this machine and its published ports to connections (host: deny, ${closing.where}): allow ${rule} opens this one`;
+}
+
+function ruleText(address: Uint8Array, port: number | undefined): string {
+  const text = addressText(address);
+  if (port === undefined) return text;
+  return address.length === 4 ? `${text}:${port}` : `[${text}]:${port}`;
+}
+
+/** Nobody is asked, so nobody knows what the answer would be. */
+function hostNotes({ policies }: NamespacePolicy): string[] {
+  const closing = policies.find(({ host, mode }) => host === "deny" && mode === "enforce");
+  return closing === undefined
+    ? []
+    : [`an answer with an address of this machine is refused (host: deny, ${closing.where})`];
 }
 
 function allowText(judge: NamespacePolicy, rule: PolicyRule | undefined): string {

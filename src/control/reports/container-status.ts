@@ -75,8 +75,8 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...(published !== undefined && { published }),
   };
   if (decision.kind === "skip") {
-    const owner = sharedOwner(containers.facts, fact)?.name;
-    const shared = owner === undefined ? {} : { reason: sharedText(owner), sharesWith: owner };
+    const owner = sharedOwner(containers.facts, fact);
+    const shared = owner === undefined ? {} : sharedStatus(owner, containers);
     return { ...base, ...stateOf(decision, undefined), ...shared, ...listenerStatus(fact, containers) };
   }
   return {
@@ -87,6 +87,15 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...(mounted !== undefined && !hasQueried(attachment) && { code: NOT_ASKED }),
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),
+  };
+}
+
+function sharedStatus({ id, name }: ContainerFact, { attachmentOf }: Containers): Partial<ContainerStatus> {
+  if (attachmentOf(id)?.state.kind !== "attached") return { reason: sharedText(name), sharesWith: name };
+  return {
+    reason: `it shares the network of ${name}, and its queries are counted there`,
+    sharesWith: name,
+    isServedWith: true,
   };
 }
 

@@ -15,6 +15,8 @@ interface FailureRouteParts {
   readonly reader: FailureReader;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
+  /** That of a container that the engine has and that does not run. */
+  readonly findStopped: (nameOrId: string) => Promise<string | undefined>;
   readonly nameOf: (containerId: string) => string | undefined;
   readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
   /** What rules of leases do to these containers. */
@@ -24,7 +26,7 @@ interface FailureRouteParts {
 const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "follow"];
 
 export function failureRoutes(parts: FailureRouteParts): Routes {
-  const { failures, reader, find, nameOf, composeFilterOf, injected } = parts;
+  const { failures, reader, nameOf, composeFilterOf, injected } = parts;
   return {
     "GET /v1/failures": async ({ query, signal }: ApiRequest) => {
       refuseUnknown(query, KEYS);
@@ -34,7 +36,7 @@ export function failureRoutes(parts: FailureRouteParts): Routes {
         });
       }
       const container = query.get("container");
-      const id = container === null || container === "" ? undefined : idOf(container, failures, find);
+      const id = container === null || container === "" ? undefined : await idOf(container, parts);
       const compose = await composeFilterOf(query);
       if (isTrue(query, "follow")) {
         const isFollowed = id === undefined ? () => true : followedContainer(container ?? "", id, nameOf);
@@ -48,11 +50,15 @@ export function failureRoutes(parts: FailureRouteParts): Routes {
 }
 
 /** A running container takes precedence over one that has ended and had the same name. */
-function idOf(nameOrId: string, failures: FailureTables, find: (nameOrId: string) => string): string {
+async function idOf(
+  nameOrId: string,
+  { failures, find, findStopped }: Pick<FailureRouteParts, "failures" | "find" | "findStopped">,
+): Promise<string> {
   try {
     return find(nameOrId);
   } catch (error) {
-    const ended = codeOf(error) === "NO_SUCH_CONTAINER" ? endedContainer(failures, nameOrId) : undefined;
+    if (codeOf(error) !== "NO_SUCH_CONTAINER") throw error;
+    const ended = (await findStopped(nameOrId)) ?? endedContainer(failures, nameOrId);
     if (ended === undefined) throw error;
     return ended;
   }

@@ -2,25 +2,59 @@
  * Routes: the API of the control socket, by method and path. Paths begin with the API version; within one version, responses
  * may gain fields but lose none.
  */
+import type { Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+
 import type { CountersReport } from "../../api/queries.ts";
 import type { RepairReport } from "../../api/status.ts";
-import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { LeaseReply } from "../../api/lease.ts";
+import type { PolicyAllowed, PolicyLogReport, PolicyRefusal } from "../../api/policies.ts";
+import { bareName } from "../../base/dns/name.ts";
 import { FailureReader } from "../failures/failure-reader.ts";
-import { failureRoutes } from "./failure-routes.ts";
-import { type ComposeFilter, composeFilterOf } from "../situation/compose-filter.ts";
-import { containerRoutes } from "./container-routes.ts";
-import { egressRoutes } from "./egress-routes.ts";
-import { eventRoutes } from "./event-routes.ts";
-import { findContainer } from "../containers/find-container.ts";
-import type { ApiRequest, Routes } from "../server/http.ts";
+import { type ComposeFilter, composeFilterOf, COMPOSE_KEYS } from "../situation/compose-filter.ts";
+import { findContainer, isShared, sharedOwner, stoppedCalled, namespaceOwner } from "../containers/find-container.ts";
+import { type ApiRequest, type Routes, LineRoute } from "../server/http.ts";
 import type { ControlPorts } from "../situation/ports.ts";
+import { Situations } from "../situation/situations.ts";
 import { announceProbes } from "../reports/probes.ts";
 import { QueryDetails } from "../reports/query-details.ts";
+import { listContainers } from "../reports/list-containers.ts";
+import { listNetworks } from "../reports/list-networks.ts";
+import { matrix } from "../reports/matrix.ts";
+import { isTrue, numberOf, refuseUnknown } from "../server/parameters.ts";
+import type { Holder } from "../lease/holder.ts";
+import { type Lease, holderText } from "../lease/lease.ts";
+import type { Leases } from "../lease/leases.ts";
+import { listNames } from "../reports/list-names.ts";
+import { checkPolicy } from "../policy/policy-check.ts";
+import { listPolicies } from "../policy/policy-list.ts";
+import { refusalReport } from "../policy/policy-log.ts";
+import { followedContainer } from "../situation/followed-container.ts";
+import { cacheEntries } from "../reports/cache-entries.ts";
+import { cacheReport, flushCache } from "../reports/cache-report.ts";
+import { explain } from "../explain/explain.ts";
+import { lookup } from "../explain/lookup.ts";
+import { upstreams } from "../reports/upstreams.ts";
+import { failureRoutes } from "./failure-routes.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
-import { leaseRoutes } from "./lease-routes.ts";
-import { nameRoutes } from "./name-routes.ts";
-import { policyRoutes } from "./policy-routes.ts";
-import { resolverRoutes } from "./resolver-routes.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+const LAST_DEFAULT = 100;
+const LAST_MAX = 2_000;
+const DAY_MS = 86_400_000;
+
+/** How often what has been recorded is sent. */
+const RECORDED_MS = 100;
+
+/** How long lines that came together are read before others have their turn. */
+const TURN_MS = 1;
+const TOO_LONG = `The line is longer than ${LIMITS.leaseLineBytes} bytes: send less in one line`;
+
+/** The default of `last`. */
+const DEFAULT_LAST = 100;
 
 export function routesOf(ports: ControlPorts): Routes {
   const { histories, reader } = ports;
@@ -44,13 +78,16 @@ export function routesOf(ports: ControlPorts): Routes {
       failures: ports.failures,
       reader: new FailureReader(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
+      findStopped: async (nameOrId) => {
+        const { known } = await Situations.open(ports);
+        return stoppedCalled(known.all, nameOrId)?.id;
+      },
       nameOf,
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
       injected: (isMeant) => ports.leases.injected(isMeant),
     }),
     ...nameRoutes(ports),
     ...containerRoutes(ports),
-    ...egressRoutes(ports),
     ...eventRoutes(ports),
     ...resolverRoutes(ports),
     ...leaseRoutes(ports.leases, ports.holderOf),
@@ -72,8 +109,9 @@ function findClient({ containers, histories }: ControlPorts, nameOrId: string): 
   // One that is not served in its namespace may have asked the listener.
   if (decision?.kind !== "skip" || containers.clients.of(fact.id) !== undefined) return fact.id;
   // Its queries come from the namespace of another container.
-  const other = decision.code === "shares-namespace" ? fact.networkMode.slice("container:".length) : "";
-  if (containers.facts.has(other)) return other;
+  const other = sharedOwner(containers.facts, fact);
+  // Nothing that is in the namespace that this one has left is known of that one.
+  if (isShared(fact)) return other === undefined || other.startedAt > fact.startedAt ? fact.id : other.id;
   throw new Fault("NOT_SERVED", `dns11 does not serve "${fact.name}": ${decision.reason}`);
 }
 
@@ -110,4 +148,273 @@ async function repair({ containers, repairs }: ControlPorts, { body }: ApiReques
   }
   const { id, name } = findContainer(containers.facts.values(), nameOrId);
   return { name, outcome: await repairs.repair(id) };
+}
+
+/** Containers, networks, and which containers can resolve which services. */
+function containerRoutes(ports: ControlPorts): Routes {
+  return {
+    "GET /v1/containers": async (call) => await listContainers(ports, call),
+    "GET /v1/networks": async (call) => await listNetworks(ports, call),
+    "GET /v1/matrix": async (call) => await matrix(ports, call),
+  };
+}
+
+/**
+ * `GET /v1/events` with `last` (how many), `since` (a number), and `follow=true` (each event as it happens), and
+ * `GET /v1/history`.
+ */
+function eventRoutes(ports: ControlPorts): Routes {
+  return {
+    "GET /v1/events": ({ query, signal }) => {
+      refuseUnknown(query, ["last", "since", "follow"]);
+      const last = numberOf(query, "last", LIMITS.events) ?? DEFAULT_LAST;
+      const since = numberOf(query, "since", Number.MAX_SAFE_INTEGER);
+      if (!isTrue(query, "follow")) return ports.events.read(last, since);
+      if (since !== undefined)
+        throw new Fault("BAD_QUERY", "The parameter since cannot be combined with follow: use last");
+      return ports.events.follow(last, signal);
+    },
+    "GET /v1/history": () => ports.history.report(),
+  };
+}
+
+/**
+ * `POST /v1/lease`, a request that stays open: its lines are answered as they come, and its end ends the lease; and
+ * `GET /v1/leases`, which lists those that are open.
+ */
+function leaseRoutes(leases: Leases, holderOf: (socket: Socket) => Holder): Routes {
+  return {
+    "GET /v1/leases": async () => await leases.report(),
+    // Opened first: a refusal is the response.
+    "POST /v1/lease": new LineRoute(LIMITS.leaseLineBytes, ({ lines, socket }) => {
+      const lease = leases.open(holderOf(socket));
+      const end = (): void => {
+        socket.off("close", end);
+        leases.end(lease);
+      };
+      // Whatever else happens, it does not outlive its connection, which may serve other requests afterwards.
+      socket.once("close", end);
+      return answers(lines, lease, end);
+    }),
+  };
+}
+
+/** A line is read when the answers to those before have been taken: whoever does not read waits. */
+async function* answers(
+  lines: AsyncIterator<string | undefined>,
+  lease: Lease,
+  onEnd: () => void,
+): AsyncGenerator<LeaseReply, void> {
+  try {
+    const inbox = new Inbox(lines);
+    let turnMs = performance.now();
+    for (;;) {
+      // Queries that wait are answered in between.
+      if (performance.now() - turnMs > TURN_MS) {
+        await turn();
+        turnMs = performance.now();
+      }
+      const result = await inbox.next(lease.isRecording ? RECORDED_MS : undefined);
+      for (const recorded of lease.recorded()) {
+        yield recorded;
+        await turn();
+      }
+      if (result === undefined) continue;
+      if (result.done === true) return;
+      if (result.value === undefined) yield lease.refuse(TOO_LONG);
+      else if (result.value.trim() !== "") yield await lease.handle(result.value);
+    }
+  } finally {
+    onEnd();
+  }
+}
+
+/** The next line, which may be waited for several times. */
+class Inbox {
+  readonly #lines: AsyncIterator<string | undefined>;
+  #result: IteratorResult<string | undefined> | undefined;
+  #isReading = false;
+  #wake: () => void = () => undefined;
+
+  constructor(lines: AsyncIterator<string | undefined>) {
+    this.#lines = lines;
+  }
+
+  /** Undefined if none has come within `waitMs`. */
+  async next(waitMs: number | undefined): Promise<IteratorResult<string | undefined> | undefined> {
+    if (!this.#isReading) this.#read();
+    if (this.#result === undefined) {
+      await new Promise<void>((resolve) => {
+        const timer = waitMs === undefined ? undefined : setTimeout(resolve, waitMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    const result = this.#result;
+    if (result !== undefined) [this.#result, this.#isReading] = [undefined, false];
+    return result;
+  }
+
+  #read(): void {
+    this.#isReading = true;
+    const took = (result: IteratorResult<string | undefined>): void => {
+      this.#result = result;
+      this.#wake();
+    };
+    this.#lines.next().then(took, () => took({ done: true, value: undefined }));
+  }
+}
+
+/**
+ * `GET /v1/names` with `container` (as that container resolves them), `project` and `service` (only names that
+ * their containers have).
+ */
+function nameRoutes(ports: ControlPorts): Routes {
+  return {
+    "GET /v1/names": async ({ query }) => {
+      refuseUnknown(query, ["container", ...COMPOSE_KEYS]);
+      const word = query.get("container") ?? "";
+      const fact = word === "" ? undefined : findContainer(ports.containers.facts.values(), word);
+      return await listNames(ports, fact, await composeFilterOf(query, ports));
+    },
+  };
+}
+
+/**
+ * `GET /v1/policies`; `GET /v1/policies/check` with `container`, `name` and `type`; `GET /v1/policies/log` with
+ * `container`, `project`, `service`, `last` and `follow=true`; and `POST /v1/policies/allow`, with which an operator allows a name for a while.
+ */
+function policyRoutes(ports: ControlPorts): Routes {
+  return {
+    "GET /v1/policies": ({ query }) => {
+      refuseUnknown(query, []);
+      return listPolicies(ports);
+    },
+    "GET /v1/policies/check": ({ query }) => {
+      refuseUnknown(query, ["container", "name", "type"]);
+      const type = query.get("type");
+      return checkPolicy(ports, {
+        container: required(query, "container"),
+        name: required(query, "name"),
+        ...(type !== null && type !== "" && { type }),
+      });
+    },
+    "GET /v1/policies/log": async (request) => await readLog(ports, request),
+    "POST /v1/policies/allow": (request) => allow(ports, request),
+  };
+}
+
+async function readLog(
+  ports: ControlPorts,
+  { query, signal }: ApiRequest,
+): Promise<PolicyLogReport | AsyncIterable<PolicyRefusal>> {
+  refuseUnknown(query, ["container", ...COMPOSE_KEYS, "last", "follow"]);
+  const { facts } = ports.containers;
+  const container = query.get("container") ?? "";
+  const id = container === "" ? undefined : namespaceOwner(facts, findContainer(facts.values(), container)).id;
+  const filter = await composeFilterOf(query, ports);
+  const isNamed = id === undefined ? undefined : followedContainer(container, id, (each) => facts.get(each)?.name);
+  const isMeant = (each: string): boolean => isNamed?.(each) !== false && filter?.acceptsId(each) !== false;
+  const last = numberOf(query, "last", LAST_MAX) ?? LAST_DEFAULT;
+  const { log } = ports.policies;
+  if (!isTrue(query, "follow"))
+    return { refusals: log.read(last, 0, isMeant).map((each) => refusalReport(each, facts)) };
+  return reports(log.follow(last, isMeant, signal), facts);
+}
+
+async function* reports(
+  refusals: ReturnType<ControlPorts["policies"]["log"]["follow"]>,
+  facts: ControlPorts["containers"]["facts"],
+): AsyncGenerator<PolicyRefusal, void> {
+  for await (const each of refusals) yield refusalReport(each, facts);
+}
+
+/** Whoever may use the control socket is an operator: no container can. */
+function allow(ports: ControlPorts, { body, socket }: ApiRequest): PolicyAllowed {
+  const fields = typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>) : {};
+  const { container, name, forMs } = fields;
+  if (typeof container !== "string" || typeof name !== "string" || container === "" || name === "")
+    throw new Fault("BAD_QUERY", 'Fields missing: use {"container": "app", "name": "x.test", "forMs": 900000}');
+  if (typeof forMs !== "number" || !Number.isInteger(forMs) || forMs < 1 || forMs > DAY_MS)
+    throw new Fault("BAD_QUERY", `Invalid forMs: use a whole number from 1 to ${DAY_MS}`);
+  const { facts } = ports.containers;
+  const fact = findContainer(facts.values(), container);
+  const owner = namespaceOwner(facts, fact);
+  if (ports.policies.assignmentOf(owner.id).policies.length === 0)
+    throw new Fault("NO_POLICY", `No policy is for "${fact.name}", so nothing has to be allowed`);
+  const by = socket === undefined ? "an operator" : holderText(ports.holderOf(socket));
+  try {
+    ports.policies.grant(owner.id, bareName(name), forMs, by);
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault("BAD_QUERY", reasonOf(error));
+  }
+  const until = new Date(Date.now() + forMs).toISOString();
+  return { container: fact.name, name: bareName(name), until, ...(owner !== fact && { sharedWith: owner.name }) };
+}
+
+function required(query: ApiRequest["query"], key: string): string {
+  const text = query.get(key) ?? "";
+  if (text === "") throw new Fault("BAD_QUERY", `Parameter ${key} missing`);
+  return text;
+}
+
+/**
+ * Lookups, explanations, upstream servers, cache and reload. Request bodies are validated strictly: an unknown
+ * field is an error.
+ */
+function resolverRoutes(ports: ControlPorts): Routes {
+  return {
+    "POST /v1/lookup": async (call) => {
+      const body = fieldsOf(call, ["container", "name", "type", "tcp", "search"]);
+      const lookupRequest = {
+        ...nameRequest(body),
+        tcp: booleanField(body, "tcp"),
+        search: booleanField(body, "search"),
+      };
+      return await lookup(ports, lookupRequest, call.signal);
+    },
+    "POST /v1/explain": async (call) => {
+      return await explain(ports, nameRequest(fieldsOf(call, ["container", "name", "type"])), call.signal);
+    },
+    "GET /v1/upstreams": async () => await upstreams(ports),
+    "GET /v1/cache": () => cacheReport(ports),
+    "GET /v1/cache/entries": async (call) => await cacheEntries(ports, call),
+    "POST /v1/cache/flush": (call) => flushCache(ports, textField(fieldsOf(call, ["name"]), "name")),
+    "POST /v1/reload": async () => await ports.reload(),
+  };
+}
+
+function fieldsOf({ body }: ApiRequest, keys: readonly string[]): Body {
+  if (body === undefined) return {};
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new Fault("BAD_BODY", `Invalid request body: use a JSON object with the fields ${keys.join(", ")}`);
+  }
+  const unknown = Object.keys(body).find((key) => !keys.includes(key));
+  if (unknown !== undefined) throw new Fault("BAD_BODY", `Unknown field "${unknown}": use ${keys.join(", ")}`);
+  return body as Body;
+}
+
+function nameRequest(body: Body): { container: string; name: string; type: string | undefined } {
+  const container = textField(body, "container");
+  const name = textField(body, "name");
+  if (container === undefined) throw new Fault("BAD_BODY", 'Field missing: "container"');
+  if (name === undefined) throw new Fault("BAD_BODY", 'Field missing: "name"');
+  return { container, name, type: textField(body, "type") };
+}
+
+function textField(body: Body, key: string): string | undefined {
+  const value = body[key];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "string" || value === "")
+    throw new Fault("BAD_BODY", `Invalid value for "${key}": use a non-empty string`);
+  return value;
+}
+
+function booleanField(body: Body, key: string): boolean {
+  const value = body[key] ?? false;
+  if (typeof value !== "boolean") throw new Fault("BAD_BODY", `Invalid value for "${key}": use true or false`);
+  return value;
 }

@@ -3,7 +3,8 @@
  * names of others are refused; an operator who listens on another address serves the network, which may know it by any name.
  */
 import { type IncomingHttpHeaders, createServer } from "node:http";
-import { type Server, type Socket, createServer as createTcpServer, isIPv6 } from "node:net";
+import { type Server, type Socket, createServer as createTcpServer, isIPv6, isIPv4 } from "node:net";
+import { Duplex } from "node:stream";
 
 import { LIMITS } from "../../base/limits.ts";
 import { isLoopback } from "../../base/model/address.ts";
@@ -11,9 +12,14 @@ import { METRICS_OFF, type MetricsPolicy } from "../../base/model/metrics-policy
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { Log } from "../../base/log/log.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import { FirstRequest } from "./first-request.ts";
-import { isForThisMachine } from "./host-header.ts";
 import { type Routes, serveRoutes } from "./http.ts";
+
+/** An address, or a name, before a port. */
+const HOST = /^(?:\[(.+)\]|([^:]+))(?::\d{1,5})?$/;
+
+/** More than any browser sends to us. */
+const HEAD_BYTES_MAX = 8 * 1024;
+const HEAD_END = /\n\r?\n/;
 
 interface Serving {
   readonly server: Server;
@@ -104,4 +110,65 @@ function listenFault(address: string, cause: unknown): Fault {
     remedy: "Set another address with --metrics-addr, or off.",
     isFinal: true,
   });
+}
+
+/**
+ * A connection of which only the first request reaches the HTTP server, without its body. Node reads up to 64 KB
+ * at once, and parses and refuses everything in it before anything else runs: thousands of requests in one step.
+ */
+class FirstRequest extends Duplex {
+  readonly #socket: Socket;
+  /** What has come of it; undefined once it has been passed on. */
+  #head: string | undefined = "";
+
+  /** Takes over the connection. */
+  constructor(socket: Socket) {
+    super();
+    this.#socket = socket;
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    socket.on("end", () => this.push(null));
+    socket.on("error", (error) => this.destroy(error));
+    socket.on("close", () => this.destroy());
+  }
+
+  override _read(): void {
+    // What comes is passed on at once: it is little.
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, done);
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#socket.destroySoon();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#head === undefined) return;
+    const head = this.#head + chunk.toString("latin1", 0, HEAD_BYTES_MAX);
+    const end = HEAD_END.exec(head);
+    if (end !== null) {
+      this.#head = undefined;
+      this.push(Buffer.from(head.slice(0, end.index + end[0].length), "latin1"));
+    } else if (head.length >= HEAD_BYTES_MAX) this.destroy();
+    else this.#head = head;
+  }
+}
+
+/**
+ * Whom a request on loopback is for. A page in a browser can reach every port of the machine by a name that its
+ * author points to 127.0.0.1 (DNS rebinding), and reads what is answered. Nobody can do that with an address or `localhost`.
+ *
+ * Clients without the header, as in HTTP/1.0, are no browsers.
+ */
+function isForThisMachine(header: string | undefined): boolean {
+  if (header === undefined) return true;
+  const [, literal = "", word = ""] = HOST.exec(header) ?? [];
+  return isIPv6(literal) || isIPv4(word) || word.toLowerCase() === "localhost";
 }

@@ -2,16 +2,13 @@
  * ControlSocket: the unix socket of the API (JSON over HTTP, paths under /v1/). Accessible to root and the group docker,
  * because it exposes nothing that Docker does not; beside a rootless engine, to its user.
  */
-import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { type Server, createServer } from "node:http";
 
 import { LIMITS } from "../../base/limits.ts";
-import { codeOf } from "../../base/lib/fault.ts";
+import { SOCK_STREAM } from "../../kernel/libc.ts";
+import { bindUnix } from "../../kernel/unix-listener.ts";
 import { type Routes, serveRoutes } from "./http.ts";
-
-const SHARED_MODE = 0o660;
-const OWN_MODE = 0o600;
-const ROOT = 0;
 
 export class ControlSocket {
   readonly #server: Server;
@@ -25,14 +22,13 @@ export class ControlSocket {
     server.maxConnections = LIMITS.controlConnections;
     // We hold the lock, so an existing socket is a leftover.
     rmSync(path, { force: true });
+    const fd = bindUnix(path, SOCK_STREAM, isShared ? (groupId("docker") ?? "own") : undefined);
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(path, resolve);
+      server.listen({ fd }, resolve);
     });
     // A connection that cannot be accepted, for lack of file descriptors, affects no other.
     server.on("error", () => undefined);
-    chmodSync(path, isShared ? SHARED_MODE : OWN_MODE);
-    if (isShared) allowGroup("docker", path);
     return new ControlSocket(server);
   }
 
@@ -42,17 +38,7 @@ export class ControlSocket {
   }
 }
 
-/** If the group does not exist or the file cannot be given to it, only root has access. */
-function allowGroup(group: string, path: string): void {
-  const id = groupId(group);
-  if (id === undefined) return;
-  try {
-    chownSync(path, ROOT, id);
-  } catch (error) {
-    if (codeOf(error) !== "EPERM") throw error;
-  }
-}
-
+/** Without such a group only root has access. */
 function groupId(name: string): number | undefined {
   try {
     const line = readFileSync("/etc/group", "utf8")

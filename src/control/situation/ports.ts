@@ -5,12 +5,14 @@
 import type { Socket } from "node:net";
 
 import type { Attachment } from "../../container/attach/attachment.ts";
+import type { ComposeProjectText } from "../../base/model/compose-file.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import type { LookupOrder } from "../../container/watch/nsswitch.ts";
-import type { Egress } from "../../container/egress/egress.ts";
+import type { ComposePlace } from "../../container/facts/compose.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { FormerAddress } from "../../container/registry/former-addresses.ts";
+import type { FormerName } from "../../container/registry/former-names.ts";
 import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import type { OwnName } from "../../base/model/visible-names.ts";
@@ -66,6 +68,8 @@ export interface Containers {
   readonly nodeReportOf: (fact: ContainerFact) => NodeReport | undefined;
   /** Addresses that containers have given up lately. */
   readonly formerAddresses: () => readonly FormerAddress[];
+  /** Names that running containers had until they were renamed. */
+  readonly formerNames: () => readonly FormerName[];
   /** Stopped containers; an answer may be a second old. */
   readonly stopped: () => Promise<readonly StoppedContainer[]>;
   /** The networks of the engine, also those without containers; an answer may be a second old. */
@@ -130,6 +134,26 @@ export interface ContainerAccess {
   readonly lookupOrderOf?: (fact: ContainerFact) => LookupOrder;
   /** The nameservers that the host's files list, and where. */
   readonly hostServers?: () => readonly ListedServer[];
+  readonly composeFiles?: ComposeFiles;
+  /** The TCP ports on which programs of a container listen; undefined if that cannot be read. */
+  readonly listeningIn?: (fact: ContainerFact) => readonly Listening[] | undefined;
+  /** Whether a container, or the host where there is none, has a route to an address; no packet is sent. */
+  readonly hasRoute?: (fact: ContainerFact | undefined, address: string) => boolean;
+}
+
+/** An open TCP port. */
+export interface Listening {
+  readonly port: number;
+  /** Only programs of the container itself reach it. */
+  readonly isLoopback: boolean;
+}
+
+/** What the files of Compose projects say. */
+export interface ComposeFiles {
+  /** What is known of a project by now; undefined if it has not been read, or cannot be. */
+  readonly projectOf: (place: ComposePlace) => ComposeProjectText | undefined;
+  /** Reads what was not known when it was asked for; false if that is nothing. */
+  readonly learn: () => Promise<boolean>;
 }
 
 /** Where the causes of failures are kept. */
@@ -138,16 +162,7 @@ export interface CauseMemory {
   readonly note: (table: FailureTable, record: FailureRecord, cause: Cause | null) => void;
 }
 
-/** Where containers connect to. */
-interface EgressAccess {
-  /** Undefined inside a KIND node. */
-  readonly recording: Pick<Egress, "isOn" | "problem" | "tellsAnswers" | "refresh" | "list" | "missingOf"> | undefined;
-  /** Whether names may be shown. */
-  readonly hasNames: () => boolean;
-}
-
 export interface ControlPorts {
-  readonly egress?: EgressAccess;
   readonly leases: Leases;
   /** The process at the other end of a connection to the control socket. */
   readonly holderOf: (socket: Socket) => Holder;

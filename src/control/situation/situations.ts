@@ -4,14 +4,21 @@
  */
 import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
 import { hasOwnStack } from "../../container/facts/runtime.ts";
-import { parseType } from "../../base/dns/record-type.ts";
-import { bareName, presentation } from "../../base/dns/name.ts";
+import { TYPE, parseType } from "../../base/dns/record-type.ts";
+import { bareName, presentation, presentedLabels } from "../../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { DNS_PORT, missingText, serverText } from "../../base/model/server-text.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Route } from "../../base/model/view.ts";
+import { zoneOf } from "../../query/upstream/zone.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import type { QueryHistory } from "../../query/history/query-history.ts";
+import { CLASS } from "../../base/dns/record.ts";
+import { StoredName } from "../../base/model/stored-name.ts";
+import type { PolicyBook } from "../../policy/book/policy-book.ts";
+import type { Refusal } from "../../policy/judge/refusal.ts";
 import { RESOLVER } from "../causes/client-causes.ts";
 import {
   type KnownContainer,
@@ -21,10 +28,38 @@ import {
 } from "../causes/known-container.ts";
 import { KnownContainers } from "../causes/known-containers.ts";
 import { movesOf } from "../causes/moves.ts";
-import type { Move, RouteState, Situation } from "../causes/situation.ts";
-import { type AnswerHistories, LastAnswers } from "./last-answers.ts";
-import { refusalNow } from "./policy-refusal.ts";
+import { NOT_QUERIED, type Move, type RouteState, type Situation, type PolicyRefusal } from "../causes/situation.ts";
+import { sharedOwner } from "../containers/find-container.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
+
+/** Of fewer nothing is usual: the first answer may be the late one. */
+const USUAL_ANSWERS = 16;
+
+const LOGGED: ReadonlySet<Refusal["reason"]> = new Set([
+  "private",
+  "peers",
+  "host",
+  "host-address",
+  "denied",
+  "questions",
+]);
+
+/** Another answer, or the same one later, would not be refused. */
+const NOT_OF_NAME: ReadonlySet<Refusal["reason"]> = new Set(["private", "host-address", "questions"]);
+
+/** The query histories, as far as answers need them. */
+interface AnswerHistories {
+  readonly histories: (containerId: string) => Iterable<Pick<QueryHistory, "since">>;
+}
+
+interface LastAnswer {
+  /** A time of the clock of `performance.now`. */
+  readonly atMs: number;
+  /** It came from an upstream server, or from the cache. */
+  readonly isFromUpstream: boolean;
+  /** The record type that was asked for. */
+  readonly type: number;
+}
 
 export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
   readonly policies?: ControlPorts["policies"];
@@ -36,7 +71,16 @@ export interface SituationPorts extends Pick<ControlPorts, "containers" | "insid
 /** The parts of a situation that depend on the question. */
 export type NameSituation = Pick<
   Situation,
-  "name" | "typeName" | "failure" | "isFromUpstream" | "isDenied" | "isTruncated" | "held"
+  | "name"
+  | "typeName"
+  | "failure"
+  | "isFromUpstream"
+  | "server"
+  | "isDenied"
+  | "isTruncated"
+  | "held"
+  | "otherFamily"
+  | "unroutable"
 > & {
   /** Where it is not known which step gave the answer, the rules in force decide. */
   readonly isSpecial?: boolean;
@@ -51,16 +95,25 @@ function* runningContainers(facts: readonly ContainerFact[], setting: DefaultBri
   for (const fact of facts) yield runningContainer(fact, setting);
 }
 
+/** With what its Compose files say. */
+function withFile(container: KnownContainer, ports: Pick<SituationPorts, "inside">): KnownContainer {
+  const { compose } = container;
+  return compose === undefined
+    ? container
+    : { ...container, project: () => ports.inside.composeFiles?.projectOf(compose) };
+}
+
 /** One that has started meanwhile is running. */
 function* allContainers(
   facts: ReadonlyMap<string, ContainerFact>,
   stopped: readonly StoppedContainer[],
   setting: DefaultBridgeSetting,
+  ports: Pick<SituationPorts, "inside">,
 ): Generator<KnownContainer> {
   const running = [...facts.values()];
   const ended = stopped.filter(({ id }) => !facts.has(id));
-  yield* runningContainers(running, setting);
-  for (const each of ended) yield stoppedContainer(each, setting);
+  for (const each of runningContainers(running, setting)) yield withFile(each, ports);
+  for (const each of ended) yield withFile(stoppedContainer(each, setting), ports);
 }
 
 /** The addresses at which dns11 answers a container. */
@@ -83,6 +136,7 @@ export class Situations {
   readonly known: KnownContainers;
   readonly answers: LastAnswers;
   readonly #ports: SituationPorts;
+  #sharers: ReadonlyMap<string, readonly string[]> | undefined;
   #moves: readonly Move[] | undefined;
   #places: NonNullable<RouteState["places"]> | undefined;
   readonly #resolvConfs = new Map<string, ResolvConf | undefined>();
@@ -95,8 +149,14 @@ export class Situations {
 
   static async open(ports: SituationPorts): Promise<Situations> {
     const { facts, stopped: list, defaultBridge } = ports.containers;
-    const all = allContainers(facts, await list(), defaultBridge());
+    const all = allContainers(facts, await list(), defaultBridge(), ports);
     return new Situations(ports, await KnownContainers.gather(all));
+  }
+
+  /** `derive` again if it needed a Compose file that had to be read first. */
+  async withFiles<T>(derive: () => T | Promise<T>): Promise<T> {
+    const found = await derive();
+    return (await this.#ports.inside.composeFiles?.learn()) === true ? await derive() : found;
   }
 
   of(fact: ContainerFact, owner: ContainerFact, question: NameSituation): Situation {
@@ -105,15 +165,17 @@ export class Situations {
     const { route, rule } = this.#ports.resolver().rules.forwardingOf(question.name, type, upstreams) ?? {};
     return {
       isSpecial: rule !== undefined && rule !== "local" && rule !== "refused",
+      otherFamily: question.failure === undefined ? undefined : this.#answeredFamily(owner, question.name, type),
       ...question,
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
-      route: route && this.#stateOf(route, owner),
+      route: route && this.#stateOf(route, owner, question.name),
       ownZone: this.#ownZoneOf(owner, question.name),
       policy: refusalNow(this.#ports.policies, owner.id, question.name, type),
       moves: this.#movesSince(owner, bareName(question.name)),
       known: this.known,
       former: this.former,
+      formerNames: this.#ports.containers.formerNames(),
       swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
       swarmAlone: this.#ports.containers.swarm?.aloneOn(owner),
       prefersOwnProject: this.prefersOwnProject,
@@ -122,6 +184,35 @@ export class Situations {
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };
+  }
+
+  /** That of a container that does not run: what servers it would ask is not known. */
+  ofStopped(client: KnownContainer, question: Pick<Situation, "name" | "typeName">): Situation {
+    return {
+      ...question,
+      client,
+      owner: client,
+      failure: NOT_QUERIED,
+      isFromUpstream: false,
+      isTruncated: false,
+      isSpecial: false,
+      route: undefined,
+      moves: [],
+      known: this.known,
+      former: this.former,
+      formerNames: this.#ports.containers.formerNames(),
+      swarmService: undefined,
+      prefersOwnProject: this.prefersOwnProject,
+      resolvers: [RESOLVER],
+      resolvConf: undefined,
+      nowMs: Date.now(),
+    };
+  }
+
+  /** The names of running containers in the network namespace of another one. */
+  sharersOf(ownerId: string): readonly string[] {
+    this.#sharers ??= sharersIn(this.#ports.containers.facts);
+    return this.#sharers.get(ownerId) ?? [];
   }
 
   get prefersOwnProject(): boolean {
@@ -135,6 +226,13 @@ export class Situations {
   get moves(): readonly Move[] {
     this.#moves ??= movesOf(this.#ports.containers.formerAddresses(), this.known);
     return this.#moves;
+  }
+
+  /** The other type of address, if the container got an answer for it. */
+  #answeredFamily(owner: ContainerFact, name: string, type: number): Situation["otherFamily"] {
+    const last = type === TYPE.A || type === TYPE.AAAA ? this.answers.of(owner.id).get(bareName(name)) : undefined;
+    const isOther = last?.isFromUpstream === true && last.type === (type === TYPE.A ? TYPE.AAAA : TYPE.A);
+    return isOther ? { type: type === TYPE.A ? "AAAA" : "A", failure: undefined } : undefined;
   }
 
   /** Containers with the name that have moved since the client last queried it. */
@@ -177,11 +275,12 @@ export class Situations {
     return undefined;
   }
 
-  #stateOf(route: Route, owner: ContainerFact): RouteState {
+  #stateOf(route: Route, owner: ContainerFact, name: string): RouteState {
     const { containers, resolver } = this.#ports;
     const { upstreamState } = resolver();
     const now = upstreamState?.now() ?? 0;
     const client = containers.clients.of(owner.id);
+    const zone = zoneOf(presentedLabels(name.toLowerCase()) ?? new Uint8Array(), 0);
     return {
       domain: presentation(route.suffix, 0, route.suffix.length),
       by: route.by,
@@ -190,10 +289,17 @@ export class Situations {
       missing: (route.missing ?? []).map((each) => missingText(each)),
       withheld: (route.withheld ?? []).map((server) => serverText(server)),
       servers: route.servers.map((server) => {
-        const health = upstreamState?.pool.find(client, server)?.health;
+        const found = upstreamState?.pool.find(client, server);
+        const health = found?.health;
         const isDown = health?.checkIsDown(now, client?.number) === true;
-        const isTcpBlocked = !isDown && upstreamState?.pool.find(client, server)?.isTcpBlocked(now) === true;
-        return { server: serverText(server), isDown, reason: isDown ? health?.reason : undefined, isTcpBlocked };
+        return {
+          server: serverText(server),
+          isDown,
+          reason: isDown ? health?.reason : undefined,
+          isTcpBlocked: !isDown && found?.isTcpBlocked(now) === true,
+          failed: found?.failureOf(zone),
+          usualMs: (health?.counters.answers ?? 0) < USUAL_ANSWERS ? undefined : health?.rttMs,
+        };
       }),
       places: this.#hostPlaces(),
       settingsFile: this.#ports.settingsFile?.() ?? undefined,
@@ -201,6 +307,82 @@ export class Situations {
   }
 }
 
+/** By the container that owns the namespace. */
+function sharersIn(facts: ReadonlyMap<string, ContainerFact>): ReadonlyMap<string, readonly string[]> {
+  const sharers = new Map<string, string[]>();
+  for (const fact of facts.values()) {
+    const owner = sharedOwner(facts, fact);
+    if (owner === undefined) continue;
+    const own = sharers.get(owner.id);
+    if (own === undefined) sharers.set(owner.id, [fact.name]);
+    else own.push(fact.name);
+  }
+  return sharers;
+}
+
 function isNamed({ names, networkName }: Move, name: string): boolean {
   return names.includes(name) || names.some((each) => `${each}.${networkName.toLowerCase()}` === name);
+}
+
+/**
+ * When a container last got an address for a name, and from whom, out of the query histories. It is built for one
+ * report, and reads the history of each container once.
+ */
+export class LastAnswers {
+  readonly #histories: AnswerHistories;
+  readonly #byContainer = new Map<string, ReadonlyMap<string, LastAnswer>>();
+
+  constructor(histories: AnswerHistories) {
+    this.#histories = histories;
+  }
+
+  /** The keys are names in lower case. */
+  of(containerId: string): ReadonlyMap<string, LastAnswer> {
+    let answers = this.#byContainer.get(containerId);
+    if (answers === undefined) {
+      answers = this.#read(containerId);
+      this.#byContainer.set(containerId, answers);
+    }
+    return answers;
+  }
+
+  #read(containerId: string): ReadonlyMap<string, LastAnswer> {
+    const answers = new Map<string, LastAnswer>();
+    for (const history of this.#histories.histories(containerId)) {
+      for (const { name, type, rcode, answers: count, atMs, result } of history.since(-1)) {
+        if (name === null || rcode !== RCODE.NOERROR || count === 0) continue;
+        answers.set(name.toLowerCase(), { atMs, isFromUpstream: result !== "local", type });
+      }
+    }
+    return answers;
+  }
+}
+
+/**
+ * Whether a policy refuses a name to a container now, by the code that decides about its queries, and by what it
+ * has refused lately where the answer decided.
+ */
+function refusalNow(
+  policies: PolicyBook | undefined,
+  ownerId: string,
+  name: string,
+  type: number,
+): PolicyRefusal | undefined {
+  const judge = policies?.policyOf(ownerId);
+  const labels = judge === undefined ? undefined : presentedLabels(name);
+  if (policies === undefined || judge === undefined || labels === undefined) return undefined;
+  const question = { ...new StoredName(labels), type, class: CLASS.IN };
+  if (judge.grantFor(question) !== undefined) return undefined;
+  const denied = judge.name(question);
+  if (denied?.isEnforced === true) return refusalOf(denied, true);
+  // Only the answer tells, or how much was asked before.
+  const logged = policies.log.last(ownerId, bareName(name), type)?.refusal;
+  const isInForce = logged !== undefined && logged.isEnforced && judge.policies.includes(logged.policy);
+  if (isInForce && LOGGED.has(logged.reason)) return refusalOf(logged, true);
+  const refusal = judge.forward(question, true);
+  return refusal?.isEnforced === true ? refusalOf(refusal, false) : undefined;
+}
+
+function refusalOf({ text, reason }: Refusal, isCertain: boolean): PolicyRefusal {
+  return { text, isCertain, isForName: !NOT_OF_NAME.has(reason) };
 }

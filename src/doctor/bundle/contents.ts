@@ -2,19 +2,38 @@
  * Contents: the files of a bundle, which is what a bug report needs. Whatever cannot be read is left out, and the README in
  * the bundle says so.
  */
-import { COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
 import { readFileSync } from "node:fs";
 
+import { COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
 import type { FailuresReport } from "../../api/failures.ts";
 import type { Status } from "../../api/status.ts";
 import { ControlClient } from "../../api/control-client.ts";
 import { locateControl } from "../../api/locate.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
-import type { MachineOptions } from "../machine-check.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { shortened } from "../../base/lib/shortened.ts";
+import { proveNamespace } from "../../container/namespace/proof.ts";
+import { tableListing } from "../../container/rules/table-listing.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import { type MachineOptions, checkMachine } from "../machine-check.ts";
 import type { Diagnosis } from "../report.ts";
-import { type ContainerTexts, readContainerTexts } from "./container-texts.ts";
+import { readContainerResolvConf } from "../container-resolv-conf.ts";
+import { inspectContainers } from "../inspected-container.ts";
 import { Redactor } from "./redactor.ts";
 import type { ArchivedFile } from "./tar.ts";
+
+interface ContainerTexts {
+  readonly facts: readonly ContainerFact[];
+  readonly resolvConfs: string;
+  readonly rules: string;
+}
+
+const DIRECTIVE = /^\s*(?:nameserver|search|domain|options|sortlist)\s/;
+const LINES_MAX = 20;
+const LINE_CHARS_MAX = 500;
+const CONTAINERS_MAX = 200;
+
+type Context = NonNullable<Awaited<ReturnType<typeof checkMachine>>["context"]>;
 
 export interface BundleOptions extends MachineOptions {
   /** What `dns11 version --json` prints. */
@@ -166,4 +185,52 @@ function jsonText(value: unknown): string {
 
 function bounded(text: string): string {
   return text.length <= FILE_CHARS_MAX ? text : `${text.slice(0, FILE_CHARS_MAX)}\n(cut here, of ${text.length})\n`;
+}
+
+/**
+ * What a bug report needs from inside each container: the lines of its resolv.conf that the C library reads,
+ * and dns11's rules.
+ *
+ * undefined if the containers cannot be read; the doctor's findings say why.
+ */
+async function readContainerTexts(options: MachineOptions): Promise<ContainerTexts | undefined> {
+  const { context } = await checkMachine(options);
+  if (context === undefined) return undefined;
+  try {
+    const inspected = await inspectContainers(context);
+    const facts = inspected.map(({ fact }) => fact);
+    const resolvConfs: string[] = [];
+    const rules: string[] = [];
+    for (const { fact, namespaceKind } of inspected.slice(0, CONTAINERS_MAX)) {
+      if (namespaceKind === "elsewhere") continue;
+      const { text, origin } = readContainerResolvConf(fact, context);
+      resolvConfs.push(`# ${fact.name} (${origin})\n${directivesIn(text)}`);
+      const { id: containerId, sandboxKey, pid } = fact;
+      rules.push(`# ${fact.name}\n${rulesIn({ containerId, sandboxKey, pid }, context)}`);
+    }
+    return { facts, resolvConfs: resolvConfs.join("\n"), rules: rules.join("\n") };
+  } finally {
+    context.close();
+  }
+}
+
+function directivesIn(text: string | undefined): string {
+  if (text === undefined) return "(cannot be read)\n";
+  const lines = text.split("\n").filter((line) => DIRECTIVE.test(line));
+  return lines
+    .slice(0, LINES_MAX)
+    .map((line) => `${shortened(line, LINE_CHARS_MAX)}\n`)
+    .join("");
+}
+
+function rulesIn(claim: Parameters<typeof proveNamespace>[0], { host, runner }: Context): string {
+  let fd = -1;
+  try {
+    fd = proveNamespace(claim, host, runner.homeId).fd;
+    return tableListing(fd);
+  } catch (error) {
+    return `(${reasonOf(error)})\n`;
+  } finally {
+    closeQuietly(fd);
+  }
 }

@@ -2,11 +2,17 @@
  * Container check: everything that decides whether a container with Docker's resolver can resolve names, checked from inside
  * its network namespace, whether dns11 or Docker answers there.
  */
+import { composePlaceOf } from "../../container/facts/compose.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
+import { installedMark } from "../../container/rules/installed-mark.ts";
 import { unlessLocked } from "../../container/namespace/rules-locked.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
+import { readXtables } from "../../kernel/xtables.ts";
+import { findCulprits } from "../../container/rules/culprit.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
+import { chainsRedirecting } from "../../container/rules/port-redirects.ts";
+import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
 import {
   conntrackFinding,
   listenerFinding,
@@ -18,8 +24,24 @@ import {
 import { queryOwnName } from "./own-name.ts";
 import type { ContainerTarget, CheckTools } from "./container-target.ts";
 import { resolvConfFindings } from "./resolv-conf-check.ts";
-import { capturedRulesFindings, rulesFindings, readRuleSnapshot } from "./rules-check.ts";
 import { addressesOf, wildcardFinding } from "./upstream-check.ts";
+import { type DockerRules, dockerRules, legacyRuleCulprits } from "./docker-rules.ts";
+
+const DNS_PORT = 53;
+
+/** Nobody waits for an answer: as long as programs hold the lock while many containers start. */
+const XTABLES_WAIT_MS = 5_000;
+
+/**
+ * The rules in a namespace, ours, Docker's and others', judged by a real query: another program's rule is not a
+ * problem as long as queries get through.
+ */
+interface RuleSnapshot {
+  readonly own: readonly InstalledRules[];
+  /** undefined if there are too many rules to read. */
+  readonly docker: readonly DockerRules[] | undefined;
+  readonly foreign: readonly string[];
+}
 
 /** How many search domains to query below. */
 const DOMAINS_MAX = 6;
@@ -38,18 +60,19 @@ export async function checkContainer(target: ContainerTarget, { runner, memory }
     ? { name: fact.name, addresses: addressesOf(fact) }
     : { name: LOCAL_NAME, addresses: [] };
   const query = { code: "answers", servers: [DOCKER_RESOLVER], within, remedy: FIX_OTHERS_FIRST } as const;
+  const mark = within(() => installedMark(memory));
   const [answers, passthrough, wildcard] = await Promise.all([
     queryOwnName(ownName, { ...query, client: "the container", announce }),
     // What Docker has no name for, its resolver forwards.
-    isAnswered && target.isNamed
-      ? queryOwnName(ownName, { ...query, client: "the container past dns11", mark: PASSTHROUGH_MARK })
+    isAnswered && target.isNamed && mark !== undefined
+      ? queryOwnName(ownName, { ...query, client: "the container past dns11", mark })
       : [],
     wildcardFinding(within, domains, announce),
   ]);
   const isResolving = answers.every(({ state }) => state === "ok");
   const rules = await unlessLocked(runner, netns, readRuleSnapshot);
   return within(() => [
-    ...resolvConfFindings(resolvConf, true),
+    ...resolvConfFindings(resolvConf, true, composePlaceOf(fact)),
     ...(wildcard === undefined ? [] : [wildcard]),
     loopbackFinding(memory, fact.pid),
     ...rulesFindings(rules, target, isResolving),
@@ -92,7 +115,7 @@ export async function checkCapturedContainer(
   const isResolving = answers.every(({ state }) => state === "ok");
   const rules = await unlessLocked(runner, netns, readRuleSnapshot);
   return within(() => [
-    ...resolvConfFindings(resolvConf, false),
+    ...resolvConfFindings(resolvConf, false, composePlaceOf(fact)),
     loopbackFinding(memory, fact.pid),
     ...capturedRulesFindings(rules, target, isResolving),
     listenerFinding(target),
@@ -107,7 +130,7 @@ export function checkUnservedContainer(
   { runner, memory }: CheckTools,
 ): Finding[] {
   return [
-    ...resolvConfFindings(resolvConf, false),
+    ...resolvConfFindings(resolvConf, false, composePlaceOf(fact)),
     ...runner.within(fd, () => [loopbackFinding(memory, fact.pid), conntrackFinding()]),
   ];
 }
@@ -120,4 +143,88 @@ function fallbackFindings(passthrough: readonly Finding[], name: string): Findin
   return [
     finding("docker-rules", "warning", detail, `Run docker restart ${name}: Docker then sets its resolver up again.`),
   ];
+}
+
+async function readRuleSnapshot(netns: NetNamespace): Promise<RuleSnapshot> {
+  const { memory } = netns;
+  const tables = await readXtables(netns.within, XTABLES_WAIT_MS);
+  const legacy = legacyRuleCulprits(tables);
+  const [redirecting, docker] = await netns.read(() => [
+    chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} redirects port 53`),
+    dockerRules(memory, tables),
+  ]);
+  // legacyRuleCulprits() reports the rules of iptables-legacy one by one, so a list of its tables adds nothing.
+  const others = (await findCulprits(netns)).filter((sentence) => !sentence.startsWith("iptables-legacy has rules"));
+  return { own: await installedRules(netns), docker, foreign: [...redirecting, ...others, ...legacy] };
+}
+
+/** `isResolving`: the container's test queries got their answers. */
+function rulesFindings(
+  rules: RuleSnapshot,
+  { fact, served, isAnswered }: ContainerTarget,
+  isResolving: boolean,
+): Finding[] {
+  return [
+    ownRulesFinding(rules.own, served !== undefined),
+    dockerRulesFinding(rules.docker, isAnswered, fact.name),
+    foreignRulesFinding(rules.foreign, isResolving, fact.pid),
+  ];
+}
+
+/** The same where Docker has no resolver, and so no rules. */
+function capturedRulesFindings(
+  { own, foreign }: RuleSnapshot,
+  { fact, served }: ContainerTarget,
+  isResolving: boolean,
+): Finding[] {
+  return [ownRulesFinding(own, served !== undefined), foreignRulesFinding(foreign, isResolving, fact.pid)];
+}
+
+function ownRulesFinding(installed: readonly InstalledRules[], isServed: boolean): Finding {
+  const titles = (owner: InstalledRules["owner"]): string =>
+    installed
+      .filter((one) => one.owner === owner)
+      .map(({ title }) => title)
+      .join(", ");
+  const [owned, left, permanent] = [titles("instance"), titles("orphaned"), titles("permanent")];
+  if (left !== "") {
+    const detail = `${left}, left by a killed dns11, redirects queries to a port where nothing listens`;
+    return finding("rules", "problem", detail, "Run `dns11 doctor --fix` or `dns11 cleanup` to remove it.");
+  }
+  if (owned !== "") return finding("rules", "ok", `${owned}, owned by a running process`);
+  if (permanent !== "") return finding("rules", "ok", `${permanent}, permanent, made in the node`);
+  if (!isServed) return finding("rules", "ok", "none");
+  return finding(
+    "rules",
+    "problem",
+    "dns11 serves the container, but its rules are missing",
+    "Run `dns11 doctor --fix` to install them again.",
+  );
+}
+
+function dockerRulesFinding(docker: readonly DockerRules[] | undefined, isAnswered: boolean, name: string): Finding {
+  if (docker === undefined) {
+    return finding(
+      "docker-rules",
+      "unknown",
+      "the nat table of iptables-legacy is too large to read, changes too often, or is locked by other programs",
+    );
+  }
+  if (docker.length > 0) return finding("docker-rules", "ok", docker.join(", "));
+  const remedy = `Run docker restart ${name}, or disconnect its network and connect it again: Docker then writes them again.`;
+  const cause = "another program (such as a firewall or a VPN client) flushed them, or Docker never wrote them";
+  if (isAnswered) {
+    const detail = `none: ${cause}; the container will have no DNS when dns11 stops`;
+    return finding("docker-rules", "warning", detail, remedy);
+  }
+  return finding("docker-rules", "problem", `none: ${cause}; queries do not reach Docker's resolver`, remedy);
+}
+
+function foreignRulesFinding(foreign: readonly string[], isResolving: boolean, pid: number): Finding {
+  if (foreign.length === 0) return finding("foreign-rules", "ok", "none that redirect or drop DNS queries");
+  const text = foreign.join("; ");
+  if (isResolving) return finding("foreign-rules", "warning", `${text}; queries get through nevertheless`);
+  const list = text.includes("iptables-legacy") ? "iptables-legacy-save" : "nft -a list ruleset";
+  const remedy = `Change or remove these rules. To list them, run: nsenter -t ${pid} -n ${list}`;
+  return finding("foreign-rules", "problem", `${text}; queries do not get through`, remedy);
 }

@@ -9,7 +9,6 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { DOCKER_CHAIN, DOCKER_TABLE } from "../../container/rules/port-redirects.ts";
-import { CHAIN_PREFIX } from "../../container/rules/our-chains.ts";
 
 export type DockerRules = "iptables (nft)" | "iptables-legacy" | "nftables";
 
@@ -49,9 +48,8 @@ export function legacyRuleCulprits(tables: Xtables | undefined): readonly string
   ];
 }
 
-/** The rule is neither Docker's nor dns11's own. */
 function isForeign({ chain }: LegacyRule): boolean {
-  return chain !== DOCKER_CHAIN && !chain.startsWith(CHAIN_PREFIX);
+  return chain !== DOCKER_CHAIN;
 }
 
 function isAboutDns({ portFrom, portTo }: LegacyRule): boolean {

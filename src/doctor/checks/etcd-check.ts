@@ -6,7 +6,7 @@ import type { EtcdReport } from "../../api/etcd.ts";
 import type { Status } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { publishingFindings } from "./etcd-publishing.ts";
-import { skippedKeys } from "./skipped-keys.ts";
+import { skippedKeys } from "../../api/skipped-keys.ts";
 
 const ALARM_REMEDIES: Readonly<Record<string, string>> = {
   NOSPACE:

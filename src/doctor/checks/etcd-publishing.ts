@@ -6,7 +6,7 @@ import type { EtcdReport, MachinesReport, PublishReport } from "../../api/etcd.t
 import { DELIBERATE_REASONS, type PublishedReport } from "../../api/published.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import { skippedKeys } from "./skipped-keys.ts";
+import { skippedKeys } from "../../api/skipped-keys.ts";
 
 const SHOWN = 3;
 const CODE = "etcd-publishing";

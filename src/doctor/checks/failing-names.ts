@@ -62,8 +62,8 @@ export function injectedFindings({ injected = [] }: FailuresReport = NO_FAILURES
 }
 
 /** Names that the outside world does not know are not a fault here. */
-function counts({ earlier, isContainerName, result }: FailureReport): boolean {
-  return earlier === undefined && (isContainerName || result !== "NXDOMAIN");
+function counts({ earlier, isContainerName, result, cause }: FailureReport): boolean {
+  return earlier === undefined && (isContainerName || result !== "NXDOMAIN" || cause?.code === "one-family");
 }
 
 function failureFinding(reports: readonly FailureReport[], nowMs: number): Finding {
@@ -96,7 +96,7 @@ function keyOf(cause: Cause): string {
   return cause.isBreaking ? causeKey(cause) : cause.code;
 }
 
-function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood" | "commandForGood"> {
+export function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood" | "commandForGood"> {
   return {
     ...(fix !== null && { fixNow: fix }),
     ...(lastingFix !== null && {
@@ -110,7 +110,7 @@ function lastingText({ file, key, change }: LastingFix): string {
   return `${file ?? "the Compose file"}: ${key}: ${change}`;
 }
 
-function remedyOf({ fix, advice, lastingFix }: Cause): string | undefined {
+export function remedyOf({ fix, advice, lastingFix }: Cause): string | undefined {
   const now = fix === null ? [] : [`To fix it now: ${fix}`];
   const words = advice === undefined ? [] : [capitalized(advice)];
   const lasting = lastingFix === null ? [] : [`To fix it for good, in ${lastingText(lastingFix)}`];

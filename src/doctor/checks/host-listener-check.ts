@@ -2,6 +2,7 @@
  * Host listener check: whether dns11 answers at its address of the host, whether Docker sends it what its own resolver does not know, and
  * whether a container's queries get there.
  */
+import { startRemedy } from "../../api/start-remedy.ts";
 import type { Status } from "../../api/status.ts";
 import { counted } from "../../base/lib/counted.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
@@ -31,7 +32,7 @@ export function hostListenerFindings(
     if (asked.length === 0) return [];
     const why = status === undefined ? "dns11 is not running" : "the setting listener is off";
     const detail = `Docker sends containers' queries for other names to ${asked.join(" and ")}, where nothing answers: ${why}`;
-    return [finding(CODE, "problem", detail, status === undefined ? "Start it with: sudo dns11 run" : TURN_ON)];
+    return [finding(CODE, "problem", detail, status === undefined ? startRemedy("sudo dns11 run") : TURN_ON)];
   }
   const { state, addresses, askers, ambiguous, builds, reason = "" } = listener;
   if (state === "opening") return [finding(CODE, "warning", "not ready yet", "Run `dns11 doctor` again in a moment.")];

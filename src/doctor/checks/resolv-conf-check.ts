@@ -2,6 +2,7 @@
  * Resolv.conf check: how the C library in a container reads its resolv.conf. It sends no query: the cost of a search list, and
  * the mistakes that the C library ignores silently, follow from the text.
  */
+import type { ComposePlace } from "../../container/facts/compose.ts";
 import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type ResolvConf, parseResolvConf } from "../../container/watch/resolv-conf.ts";
@@ -27,6 +28,10 @@ const PLAIN = new Set([
   ...["debug", "rotate", "no-check-names", "inet6", "ip6-bytestring", "ip6-dotint", "no-ip6-dotint", "edns0"],
   ...["single-request", "single-request-reopen", "no-tld-query", "use-vc", "no-reload", "trust-ad", "no-aaaa"],
 ]);
+/** What dockerd 29.0 to 29.2 writes in place of each server after a reload. */
+const GARBLED = /^(?:nameserver |# ExtServers: \[.*)\binvalid IP\b/m;
+const USE_NEWER_DOCKER =
+  "Use Docker 29.3 or later; until then, restart Docker in place of reloading it. Then restart the container.";
 const MOUNTED = "; the file is a mount, not the one that Docker wrote";
 const EDITED = "; the file was edited after Docker wrote it";
 const LET_DOCKER_REWRITE = "Restart the container: Docker then writes the file again.";
@@ -34,7 +39,15 @@ const REMOVE_MOUNT =
   "Remove the mount over /etc/resolv.conf, and create the container again: a restart keeps its mounts.";
 
 /** `isServed`: the container has Docker's resolver, so its file must name 127.0.0.11. */
-export function resolvConfFindings({ text, origin }: ContainerResolvConf, isServed: boolean): Finding[] {
+export function resolvConfFindings(
+  { text, origin }: ContainerResolvConf,
+  isServed: boolean,
+  compose?: Pick<ComposePlace, "service" | "file">,
+): Finding[] {
+  const how = (option: string, value: string): string =>
+    compose === undefined
+      ? `docker run --${option.replace("_", "-")} ${value}`
+      : `services.${compose.service}.${option} in ${compose.file ?? "the Compose file"}`;
   const rewrite = origin === "mounted" ? REMOVE_MOUNT : LET_DOCKER_REWRITE;
   if (text === undefined) {
     const detail = "the file is missing or unreadable, so the C library queries 127.0.0.1";
@@ -42,9 +55,14 @@ export function resolvConfFindings({ text, origin }: ContainerResolvConf, isServ
   }
   const conf = parseResolvConf(text);
   return [
-    targetFinding(conf, { origin: originText(text, origin, isServed), isServed, rewrite }),
-    optionsFinding(conf.options),
-    searchFinding(conf.search, conf.options),
+    targetFinding(conf, {
+      origin: originText(text, origin, isServed),
+      isServed,
+      isGarbled: GARBLED.test(text),
+      rewrite,
+    }),
+    optionsFinding(conf.options, how("dns_opt", "OPTION")),
+    searchFinding(conf.search, conf.options, how("dns_opt", "ndots:0")),
   ];
 }
 
@@ -64,16 +82,21 @@ function originText(text: string, origin: ContainerResolvConf["origin"], isServe
 interface FileParts {
   readonly origin: string;
   readonly isServed: boolean;
+  readonly isGarbled: boolean;
   /** What brings Docker's own file back. */
   readonly rewrite: string;
 }
 
 function targetFinding(
   { nameservers: servers, invalid }: ResolvConf,
-  { origin, isServed, rewrite }: FileParts,
+  { origin, isServed, isGarbled, rewrite }: FileParts,
 ): Finding {
   const report = (state: FindingState, text: string, remedy?: string): Finding =>
     finding("resolv-conf", state, text + origin, remedy);
+  if (isGarbled) {
+    const detail = `Docker has written "invalid IP" in place of a server, as versions 29.0 to 29.2 do after a reload, so Docker answers no name outside`;
+    return report("problem", detail, USE_NEWER_DOCKER);
+  }
   const listed = `nameserver ${servers.join(", ")}`;
   if (servers.length === 0) return report("problem", "no nameserver, so the C library queries 127.0.0.1", rewrite);
   if (invalid.length > 0) {
@@ -99,16 +122,11 @@ function targetFinding(
   return report(origin === "" ? "ok" : "warning", listed);
 }
 
-function optionsFinding(options: readonly string[]): Finding {
+function optionsFinding(options: readonly string[], how: string): Finding {
   const mistakes = options.flatMap((option) => mistakeIn(option));
   if (mistakes.length > 0) {
     const detail = `the C library reports none of these mistakes: ${mistakes.join("; ")}`;
-    return finding(
-      "resolv-options",
-      "warning",
-      detail,
-      "Correct them with docker run --dns-opt, or in the mounted file.",
-    );
+    return finding("resolv-options", "warning", detail, `Correct them: ${how}, or the mounted file.`);
   }
   return finding("resolv-options", "ok", options.join(" ") || "none");
 }
@@ -123,7 +141,7 @@ function mistakeIn(option: string): string[] {
 }
 
 /** A name with fewer dots than ndots is first looked up below every search domain, for IPv4 and IPv6 each. */
-function searchFinding(search: readonly string[], options: readonly string[]): Finding {
+function searchFinding(search: readonly string[], options: readonly string[], how: string): Finding {
   const domains = search.filter((domain) => domain !== ".");
   const ndots = ndotsIn(options);
   if (domains.length === 0) return finding("search", "ok", `empty, ndots ${ndots}`);
@@ -136,7 +154,7 @@ function searchFinding(search: readonly string[], options: readonly string[]): F
     "search",
     "warning",
     detail,
-    `Write such names with a trailing dot (${example}.), or set docker run --dns-opt ndots:1.`,
+    `Write such names with a trailing dot (${example}.), or set ndots:0, as Docker does: ${how}.`,
   );
 }
 

@@ -10,10 +10,10 @@ import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/na
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
-import type { Within } from "../../kernel/net-namespace.ts";
+import { installedMark } from "../../container/rules/installed-mark.ts";
+import type { NetNamespace, Within } from "../../kernel/net-namespace.ts";
 import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";
 import { ADD_A_SERVER } from "./upstream-remedy.ts";
 
@@ -27,8 +27,11 @@ export interface ContainerServers {
 type OneOrMany = readonly [one: string, many: string];
 
 /** Queries one server, from inside its namespace. */
-export async function queryServer(within: Within, { from, address, port }: Server): Promise<readonly ExchangeResult[]> {
-  const mark = from === "docker" ? PASSTHROUGH_MARK : undefined;
+export async function queryServer(
+  { within, memory }: Pick<NetNamespace, "within" | "memory">,
+  { from, address, port }: Server,
+): Promise<readonly ExchangeResult[]> {
+  const mark = from === "docker" ? within(() => installedMark(memory)) : undefined;
   return await exchange(within, { destination: address, port, message: rootQuery, mark, waitMs: REPLY_TIMEOUT_MS });
 }
 

@@ -1,11 +1,10 @@
 /**
  * KIND doctor: finds the nodes of an engine and checks each, whether or not dns11 is running.
  */
-import { readNetworks } from "../networks.ts";
-import { checkNode } from "./node-check.ts";
-import { servicesFindings } from "./services-check.ts";
-import { clusterAddressesOf } from "../../container/kind/cluster-dns.ts";
-import { nodeFactOf } from "../../container/kind/node-fact.ts";
+import { type ServedKind, startText } from "../../base/model/kind-start.ts";
+import { clusterAddressesOf, type ClusterAddresses } from "../../container/kind/cluster-dns.ts";
+import { nodeFactOf, type AddressPair } from "../../container/kind/node-fact.ts";
+import { labelKeysOf } from "../../container/facts/label-keys.ts";
 import { isNode } from "../../container/kind/selection.ts";
 import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
 import {
@@ -29,6 +28,9 @@ import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import type { NodeFilter } from "../../base/model/kind-policy.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
+import { RouteSocket } from "../../kernel/rtnetlink.ts";
+import { readNetworks } from "../networks.ts";
+import { checkNode } from "./node-check.ts";
 
 export interface NodeDiagnosis {
   readonly node: string;
@@ -40,20 +42,31 @@ interface NodeDiagnosisOptions {
   /** A container's name or id; undefined for all nodes. */
   readonly node: string | undefined;
   readonly filters: readonly NodeFilter[];
+  /** Of the dns11 that runs; undefined if none does. */
+  readonly status: ServedKind | undefined;
 }
 
-export async function diagnoseNodes({ hostFlag, node, filters }: NodeDiagnosisOptions): Promise<NodeDiagnosis[]> {
+export async function diagnoseNodes({
+  hostFlag,
+  node,
+  filters,
+  status,
+}: NodeDiagnosisOptions): Promise<NodeDiagnosis[]> {
   checkCapabilities();
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
   const engine = new Engine(socketPath);
+  engine.labels.add(labelKeysOf(filters));
   const host = openEngineHost(engineProcess(socketPath));
   const runner = new NamespaceRunner();
   try {
     const facts = node === undefined ? await allNodes(engine, filters) : [await nodeNamed(engine, node)];
     const diagnoses: NodeDiagnosis[] = [];
     for (const fact of facts) {
-      diagnoses.push({ node: fact.name, findings: await diagnose(fact, engine, host, runner) });
+      diagnoses.push({
+        node: fact.name,
+        findings: await diagnose(fact, { engine, host, runner, start: startText(status) }),
+      });
     }
     return diagnoses;
   } finally {
@@ -93,11 +106,16 @@ async function nodeNamed(engine: Engine, node: string): Promise<ContainerFact> {
   });
 }
 
+interface NodeContext {
+  readonly engine: Engine;
+  readonly host: EngineHost;
+  readonly runner: NamespaceRunner;
+  readonly start: string;
+}
+
 async function diagnose(
   fact: ContainerFact,
-  engine: Engine,
-  host: EngineHost,
-  runner: NamespaceRunner,
+  { engine, host, runner, start }: NodeContext,
 ): Promise<readonly Finding[]> {
   let fd = -1;
   try {
@@ -107,12 +125,47 @@ async function diagnose(
     const resolvConf = path === undefined ? undefined : readEngineFile(host, path);
     const node = nodeFactOf(fact, (id) => networks.get(id), undefined);
     const memory = new NetlinkMemory();
-    const findings = await checkNode({ fact: node, fd, resolvConf }, { runner, memory });
+    const findings = await checkNode({ fact: node, fd, resolvConf, start }, { runner, memory });
     const onMachine: Within = (work) => runner.within(host.network, work);
     return [...findings, ...servicesFindings(clusterAddressesOf(fact, host), node.own, onMachine, memory)];
   } catch (error) {
     return [finding("namespace", "unknown", reasonOf(error))];
   } finally {
     closeQuietly(fd);
+  }
+}
+
+/**
+ * Whether the machine has a route to the Services of a node's cluster. Without one it resolves their names and
+ * does not reach them.
+ *
+ * `within`: enters the machine's namespace. Nothing for a node that does not know the ranges of Services.
+ */
+function servicesFindings(
+  { services }: ClusterAddresses,
+  node: AddressPair,
+  within: Within,
+  memory: NetlinkMemory,
+): Finding[] {
+  return services.flatMap((range) => {
+    const [address = ""] = range.split("/");
+    const gateway = address.includes(":") ? node.ipv6 : node.ipv4;
+    if (gateway === undefined) return [];
+    if (within(() => isRouted(address, memory))) return [finding("kind-services", "ok", `${range} has a route`)];
+    const command = `sudo ip route add ${range} via ${gateway}`;
+    const detail = `no route to ${range}: names of Services lead to addresses that this machine does not reach`;
+    return [finding("kind-services", "warning", detail, `If programs on this machine use them: ${command}`)];
+  });
+}
+
+/** By another way than everything else. */
+function isRouted(address: string, memory: NetlinkMemory): boolean {
+  const route = new RouteSocket(memory);
+  try {
+    if (!route.hasRouteTo(address)) return false;
+    const gateway = route.gatewayTo(address);
+    return gateway === undefined || route.defaultGateways().every((each) => each.gateway !== gateway);
+  } finally {
+    route.close();
   }
 }

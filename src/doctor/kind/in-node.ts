@@ -12,6 +12,8 @@ import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { NodeDiagnosis } from "./doctor.ts";
 import { checkNode } from "./node-check.ts";
 
+const START = "Run `dns11 run --in-node` in the node's image. If it runs, its log says why it does not serve.";
+
 export async function diagnoseInNode(): Promise<NodeDiagnosis[]> {
   checkCapabilities();
   await warmThreadPool();
@@ -21,7 +23,7 @@ export async function diagnoseInNode(): Promise<NodeDiagnosis[]> {
   const fd = openSync("/proc/thread-self/ns/net", "r");
   try {
     const resolvConf = new NodeResolvConf(IN_NODE_FILES).text();
-    return [{ node: fact.name, findings: await checkNode({ fact, fd, resolvConf }, { runner, memory }) }];
+    return [{ node: fact.name, findings: await checkNode({ fact, fd, resolvConf, start: START }, { runner, memory }) }];
   } finally {
     closeQuietly(fd);
     runner.close();

@@ -30,6 +30,8 @@ export interface NodeTarget {
   readonly fd: number;
   /** Its resolv.conf; undefined if it cannot be read. */
   readonly resolvConf: string | undefined;
+  /** How dns11 comes to serve this node. */
+  readonly start: string;
   /** Announces test queries to a running dns11. */
   readonly announce?: Announce;
 }
@@ -40,16 +42,15 @@ export interface NodeCheckTools {
 }
 
 const DNS_PORT = 53;
-const START = "Run `dns11 run --kind auto`. If dns11 is running already, see `dns11 kind status`.";
 
 export async function checkNode(target: NodeTarget, tools: NodeCheckTools): Promise<Finding[]> {
-  const { fact, fd, resolvConf } = target;
+  const { fact, fd, resolvConf, start } = target;
   const servers = nameserversIn(resolvConf ?? "");
   const reachable = servers.filter((server) => !isLoopback(server));
   const [installed] = await unlessLocked(tools.runner, { fd, memory: tools.memory }, installedRules);
   const docker = await findDockerResolver(tools.runner.namespaceOf(fd, tools.memory));
   return [
-    resolvConfFinding(resolvConf, servers, reachable),
+    resolvConfFinding(resolvConf, servers, reachable, start),
     ...tools.runner.within(fd, () => {
       const isServed = installed?.owner === "instance";
       const isRedirected = isServed || installed?.owner === "permanent";
@@ -70,6 +71,7 @@ function resolvConfFinding(
   text: string | undefined,
   servers: readonly string[],
   reachable: readonly string[],
+  start: string,
 ): Finding {
   if (text === undefined) return finding("kind-resolv-conf", "unknown", "the file cannot be read");
   if (reachable.length > 0) return finding("kind-resolv-conf", "ok", `nameserver ${servers.join(", ")}`);
@@ -77,7 +79,7 @@ function resolvConfFinding(
     servers.length === 0
       ? "no nameserver, so a pod queries itself at 127.0.0.1"
       : `only loopback nameservers (${servers.join(", ")}), so a pod queries itself`;
-  return finding("kind-resolv-conf", "problem", detail, START);
+  return finding("kind-resolv-conf", "problem", detail, start);
 }
 
 function ownerFinding(installed: InstalledRules | undefined): Finding {
@@ -101,7 +103,10 @@ interface DockerSituation {
 }
 
 /** Docker's resolver, which serves the pods when dns11 stops. */
-function dockerFinding({ fact }: NodeTarget, { isServed, isRedirected, reachable, docker }: DockerSituation): Finding {
+function dockerFinding(
+  { fact, start }: NodeTarget,
+  { isServed, isRedirected, reachable, docker }: DockerSituation,
+): Finding {
   const problem = problemWith(docker);
   const answers = `answers at ${docker.reachableAt.join(", ")}`;
   if (problem !== undefined) {
@@ -114,7 +119,7 @@ function dockerFinding({ fact }: NodeTarget, { isServed, isRedirected, reachable
   const detail =
     `${answers}, and nobody at ${abandoned}, which resolv.conf names: the node's entrypoint has put that address in place of 127.0.0.11, ` +
     "but changed no rule, as it is where dockerd writes its rules with nftables. So neither the node nor its pods have DNS";
-  return finding("kind-docker", "problem", detail, START);
+  return finding("kind-docker", "problem", detail, start);
 }
 
 /** The gateway, if it is the node's server and nothing redirects queries for it. */
@@ -198,10 +203,10 @@ function localnetFinding(disabled: readonly string[]): Finding {
 
 async function answerFindings(
   client: string,
-  { fact: { name, addresses }, announce }: NodeTarget,
+  { fact: { name, addresses }, announce, start }: NodeTarget,
   servers: readonly string[],
   within: OwnNameQuery["within"],
 ): Promise<Finding[]> {
-  const query = { code: "kind-answers", client, servers, within, announce, remedy: START } as const;
+  const query = { code: "kind-answers", client, servers, within, announce, remedy: start } as const;
   return await queryOwnName({ name, addresses }, query);
 }

@@ -12,14 +12,27 @@ import { Fault } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { WantedKeys } from "../../base/model/wanted-keys.ts";
+import { sleep } from "../../base/lib/sleep.ts";
+import type { StoredKey } from "../../base/model/stored-key.ts";
 import { ETCD_LEASE_LOST, foreignKeysFault, isEtcdFault, machineTakenFault, notWrittenFault } from "../etcd-fault.ts";
 import type { Gateway } from "../gateway.ts";
 import { list } from "../listing.ts";
-import { encoded, objectOf, revisionOf } from "../messages.ts";
-import { sleep } from "../../base/lib/sleep.ts";
-import { grantLease, grantedSeconds, renewLease, revokeLease } from "./lease.ts";
+import { encoded, objectOf, revisionOf, listOf, readPage, textOf } from "../messages.ts";
+import { grantLease, grantedSeconds, renewLease, revokeLease, type Calls } from "./lease.ts";
 import { OwnKeys } from "./own-keys.ts";
-import { type StoredOwner, ownerOfFailure, readOwner, unchanged } from "./owner-record.ts";
+
+interface Owner {
+  /** Which engine's dns11. */
+  readonly instance: string;
+  /** Which run of it. */
+  readonly run: string;
+}
+
+/** The key as it is in etcd. */
+interface StoredOwner extends Owner {
+  readonly lease: string | undefined;
+  readonly revision: number;
+}
 
 export interface PublisherParts {
   readonly gateway: Pick<Gateway, "call" | "localAddress">;
@@ -335,4 +348,40 @@ function lost(): Fault {
   return new Fault(ETCD_LEASE_LOST, "the lease of this machine has ended", {
     remedy: "Nothing to do: everything is published again.",
   });
+}
+
+/**
+ * The key that says which dns11 publishes as a machine. Every write has the condition that this key is as its
+ * writer has left it, so two of them never mix, and whoever was replaced notices.
+ *
+ * Undefined while there is none.
+ */
+async function readOwner(gateway: Calls, key: string, signal: AbortSignal): Promise<StoredOwner | undefined> {
+  return ownerIn(await gateway.call("/v3/kv/range", { key: encoded(key) }, signal));
+}
+
+/** In the reply to a transaction that failed: the key as it is. */
+function ownerOfFailure(reply: unknown): StoredOwner | undefined {
+  const [first] = listOf(objectOf(reply)["responses"]);
+  return ownerIn(objectOf(first)["response_range"]);
+}
+
+/** The key is as it was left at this revision; 0: there is none. */
+function unchanged(key: string, revision: number): object {
+  return { target: "MOD", key: encoded(key), result: "EQUAL", mod_revision: String(revision) };
+}
+
+function ownerIn(reply: unknown): StoredOwner | undefined {
+  const [stored] = readPage(reply).keys;
+  return stored && { ...readValue(stored), lease: stored.lease, revision: stored.revision ?? 0 };
+}
+
+/** Of what is not valid, the owner is unknown. */
+function readValue({ value }: StoredKey): Owner {
+  try {
+    const json = objectOf(JSON.parse(value?.toString() ?? ""));
+    return { instance: textOf(json["instance"]), run: textOf(json["run"]) };
+  } catch {
+    return { instance: "", run: "" };
+  }
 }

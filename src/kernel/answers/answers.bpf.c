@@ -46,9 +46,6 @@
 #define WITH_DNSSEC 1
 #define UNCHECKED 2
 
-// Of the process's own queries to Docker's resolver, which the rules let pass.
-#define PASSTHROUGH_MARK 0x646e7331
-
 #define RESOLVER bpf_htonl(0x7f00000b)
 #define DNS_PORT bpf_htons(53)
 #define LABEL_BYTES_MAX 63
@@ -62,6 +59,8 @@
 #define CLASS_IN 1
 #define A_RECORD_BYTES 16
 #define AAAA_RECORD_BYTES 28
+#define A_BYTES 4
+#define AAAA_BYTES 16
 
 #define QR 0x80
 #define AA 0x04
@@ -169,6 +168,11 @@ struct brief {
 	// Where in the body they are.
 	__u8 ttls_at[BRIEF_RECORDS];
 	__u8 body[BRIEF_BODY_BYTES];
+	// So many of the records are addresses, of which another one is the first each time; else 0.
+	__u8 rotated;
+	// Where in the body they are, twice one after the other.
+	__u8 addresses_at[2 * BRIEF_RECORDS];
+	__u8 unused[7];
 } __attribute__((aligned(8)));
 
 // Queries answered in all namespaces, by the kind of their answer; each in a cache line of its own.
@@ -409,6 +413,23 @@ static __always_inline int answered_briefly(struct __sk_buff *skb, struct header
 		ttl = bpf_htonl(ttl > age ? ttl - age : 0);
 		bpf_skb_store_bytes(skb, question_end + known->ttls_at[i], &ttl, sizeof(ttl), 0);
 	}
+	__u32 rotated = known->rotated;
+	if (rotated > 1) {
+		__u32 turn = ((__u64)bpf_get_prandom_u32() * rotated) >> 32;
+		__u32 size = *(__u16 *)&key->question.name[NAME_BYTES - 2] == bpf_htons(TYPE_A) ? A_BYTES : AAAA_BYTES;
+		// Each step goes on in one way only, or the verifier would follow all combinations.
+#pragma nounroll
+		for (int i = 0; i < BRIEF_RECORDS; i++) {
+			if (i >= rotated)
+				break;
+			__u32 from = known->addresses_at[(i + turn) % (2 * BRIEF_RECORDS)];
+			OPAQUE(from);
+			// What follows the body is longer than an address, so that the end is checked for both sizes.
+			if (from >= BRIEF_BODY_BYTES)
+				break;
+			bpf_skb_store_bytes(skb, question_end + known->addresses_at[i], known->body + from, size, 0);
+		}
+	}
 	__u8 authentic = ((codes & AUTHENTIC) && (is_dnssec_ok || (h->dns.codes & AD))) ? AD : 0;
 	struct counts_of counts_of = {known->answers, known->authorities, known->additionals};
 	finish(skb, h, question_end + bytes, opt, opt_bytes, &counts_of,
@@ -546,7 +567,7 @@ int answer_queries(struct __sk_buff *skb)
 		set_port(skb, udp_at, offsetof(struct udphdr, source), port, DNS_PORT);
 		return GO_ON;
 	}
-	if (h.ip.daddr != RESOLVER || h.udp.dest != DNS_PORT || skb->mark == PASSTHROUGH_MARK)
+	if (h.ip.daddr != RESOLVER || h.udp.dest != DNS_PORT)
 		return GO_ON;
 
 	if (bpf_skb_load_bytes(skb, udp_at + sizeof(struct udphdr), &h.dns, sizeof(h.dns)) == 0) {

@@ -5,6 +5,7 @@
  */
 import type { AskedQuestion, BriefKernelAnswer } from "../../base/model/kernel-answer.ts";
 import type { Share } from "../../base/lib/share.ts";
+import { RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { monotonicNs } from "../monotonic.ts";
 import type { AnswerKinds } from "./answer-kinds.ts";
 import { AskedQuestions } from "./asked-questions.ts";
@@ -200,7 +201,7 @@ export class BriefEntries {
 
   #encodeValue(answer: BriefKernelAnswer, bytes: number, records: number, nowNs: number): void {
     const { value } = this.#parts.table.writer;
-    const { type, rcode, source, message, from, ttlOffsets, lasting } = answer;
+    const { type, rcode, source, message, from, ttlOffsets, rotated, lasting } = answer;
     value.fill(0);
     const [since, until] =
       lasting === undefined
@@ -223,6 +224,11 @@ export class BriefEntries {
       const at = ttlOffsets[index] as number;
       value.writeUInt32LE(value.readUInt32BE(BRIEF_VALUE.body + at), BRIEF_VALUE.ttls + index * 4);
       value[BRIEF_VALUE.ttlsAt + index] = at;
+    }
+    value[BRIEF_VALUE.rotated] = rotated;
+    for (let index = 0; index < 2 * rotated; index++) {
+      const at = ttlOffsets[records - rotated + (index % rotated)] as number;
+      value[BRIEF_VALUE.addressesAt + index] = at + RECORD_FIXED_BYTES - TTL_AT;
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
  * KernelAnswers: the program of answers.bpf.c and its tables, loaded once. Each namespace gets a space in them and a link
- * of its own. The link's program is eight instructions: it says which space, and calls the shared one. So the identity
+ * of its own. The link's program is ten instructions: it lets the process's own queries pass, says which space, and calls the shared one. So the identity
  * of a namespace is in what is attached to its lo, and nothing that a packet has can change it.
  *
  * An entry is never changed, and its memory is used again only after the generation of its space has ended. So the
@@ -14,11 +14,36 @@ import { closeQuietly, mapShared } from "../libc.ts";
 import { AnswerKinds } from "./answer-kinds.ts";
 import { AnswerTable } from "./answer-table.ts";
 import { BriefTable } from "./brief-table.ts";
-import { sharedProgram, spaceProgram } from "./instructions.ts";
 import { KernelSpace } from "./kernel-space.ts";
-import { COUNT_BYTES, KINDS, SPACE_BYTES, STYLE } from "./layout.ts";
+import { COUNT_BYTES, KINDS, SPACE_BYTES, STYLE, SPACE } from "./layout.ts";
 import { LinkThread } from "./link-thread.ts";
-import { SpaceMemory } from "./space-memory.ts";
+import { INSTRUCTIONS, MAP_REFERENCES } from "./program.ts";
+
+/** 36 KiB. */
+const SPACES_FIRST = 64;
+
+const INSTRUCTION_BYTES = 8;
+
+/** The offset of cb[0] in struct __sk_buff. */
+const CB_OFFSET = 48;
+
+/** The offset of mark there. */
+const MARK_OFFSET = 8;
+
+/** The helper bpf_tail_call. */
+const TAIL_CALL = 12;
+
+/** The instruction's number is a descriptor. */
+const PSEUDO_MAP_FD = 1;
+
+/** What the program of one link is made of. */
+interface LinkProgram {
+  readonly index: number;
+  /** Packets with this mark are the process's own. */
+  readonly mark: number | undefined;
+  /** The map that the shared program is in. */
+  readonly calls: number;
+}
 
 const LICENSE = "Dual BSD/GPL";
 
@@ -103,14 +128,17 @@ export class KernelAnswers {
     for (const space of this.#open) space.setStyle(this.#style);
   }
 
-  /** The answers of one namespace; undefined if all spaces are taken. It takes no queries yet. */
-  open(): KernelSpace | undefined {
+  /**
+   * The answers of one namespace; undefined if all spaces are taken. It takes no queries yet. `mark`: of the process's own queries to
+   * Docker's resolver.
+   */
+  open(mark?: number): KernelSpace | undefined {
     const index = this.#free.pop();
     if (index === undefined) return undefined;
     try {
       const view = this.#memory.viewOf(index);
       const generation = this.#memory.generationOf(index);
-      const program = loadProgram("dns11_space", spaceProgram(index, this.#calls), LICENSE);
+      const program = loadProgram("dns11_space", spaceProgram({ index, mark, calls: this.#calls }), LICENSE);
       const space: KernelSpace = new KernelSpace({
         index,
         view,
@@ -163,4 +191,98 @@ export class KernelAnswers {
 
 function* placing(spaces: Iterable<KernelSpace>): Generator<void> {
   for (const space of spaces) yield space.takePlace();
+}
+
+/**
+ * The shared program with the descriptors of its maps in it, and the program of one link, which is so
+ * short that it is written here.
+ *
+ * The shared program, with the descriptors of its maps.
+ */
+function sharedProgram(maps: Readonly<Record<"answers" | "brief" | "counts" | "spaces", number>>): Buffer {
+  const instructions = Buffer.from(INSTRUCTIONS, "base64");
+  for (const [index, map] of MAP_REFERENCES) setMap(instructions, index, maps[map]);
+  return instructions;
+}
+
+/** The program of one link: writes the space's index where only programs write, and calls the shared program. */
+function spaceProgram({ index, mark, calls }: LinkProgram): Buffer {
+  const passing =
+    mark === undefined
+      ? []
+      : // r2 = skb->mark; if its 32 bits are the mark, go to the end
+        [instruction(0x61, 2, 1, MARK_OFFSET, 0), instruction(0x16, 2, 0, 6, mark | 0)];
+  const instructions = Buffer.concat([
+    ...passing,
+    // r2 = index; skb->cb[0] = r2
+    instruction(0xb7, 2, 0, 0, index),
+    instruction(0x63, 1, 2, CB_OFFSET, 0),
+    // r2 = calls
+    instruction(0x18, 2, 0, 0, 0),
+    instruction(0, 0, 0, 0, 0),
+    // r3 = 0; tail_call(r1, r2, r3)
+    instruction(0xb7, 3, 0, 0, 0),
+    instruction(0x85, 0, 0, 0, TAIL_CALL),
+    // Nothing is there: the packet goes its way (TCX_NEXT).
+    instruction(0xb7, 0, 0, 0, -1),
+    instruction(0x95, 0, 0, 0, 0),
+  ]);
+  setMap(instructions, passing.length + 2, calls);
+  return instructions;
+}
+
+function instruction(code: number, to: number, from: number, offset: number, value: number): Buffer {
+  const bytes = Buffer.alloc(INSTRUCTION_BYTES);
+  bytes[0] = code;
+  bytes[1] = (from << 4) | to;
+  bytes.writeInt16LE(offset, 2);
+  bytes.writeInt32LE(value, 4);
+  return bytes;
+}
+
+/** Has the instruction at `index` load the address of a map. */
+function setMap(instructions: Buffer, index: number, map: number): void {
+  const at = index * INSTRUCTION_BYTES;
+  instructions[at + 1] = ((instructions[at + 1] as number) & 0x0f) | (PSEUDO_MAP_FD << 4);
+  instructions.writeInt32LE(map, at + 4);
+}
+
+/**
+ * The map of the spaces as memory of this process. The kernel makes every page of a mapping resident at once,
+ * and all of the map is 2.3 MB; so only its beginning is mapped, which is enough for as many spaces as were ever open at
+ * the same time, and twice as much when that is too little. What was mapped before stays: views point into it.
+ */
+class SpaceMemory {
+  readonly #map: number;
+  readonly #spaces: number;
+  #memory: ArrayBuffer;
+
+  /** `map` is its descriptor, for so many spaces. Throws a SystemFault if the kernel refuses. */
+  constructor(map: number, spaces: number) {
+    this.#map = map;
+    this.#spaces = spaces;
+    this.#memory = this.#mapped(SPACES_FIRST);
+  }
+
+  /** Throws a SystemFault where there is no memory for it. */
+  viewOf(index: number): DataView {
+    this.#reach(index);
+    return new DataView(this.#memory, index * SPACE_BYTES, SPACE_BYTES);
+  }
+
+  generationOf(index: number): Int32Array {
+    this.#reach(index);
+    return new Int32Array(this.#memory, index * SPACE_BYTES + SPACE.generation, 1);
+  }
+
+  #reach(index: number): void {
+    let spaces = this.#memory.byteLength / SPACE_BYTES;
+    if (index < spaces) return;
+    while (index >= spaces) spaces *= 2;
+    this.#memory = this.#mapped(spaces);
+  }
+
+  #mapped(spaces: number): ArrayBuffer {
+    return mapShared(this.#map, Math.min(spaces, this.#spaces) * SPACE_BYTES);
+  }
 }

@@ -10,11 +10,12 @@ import type {
 } from "../../base/model/kernel-answer.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { Share } from "../../base/lib/share.ts";
+import { HEADER_BYTES, writeCounts } from "../../base/dns/header.ts";
+import { CLASS, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { type ElementWriter, exchangeProgram } from "../bpf.ts";
 import { closeInPool } from "../in-pool.ts";
 import { closeQuietly, duplicate } from "../libc.ts";
 import { type AnswerKinds, OWN_KIND } from "./answer-kinds.ts";
-import { AnswerRecords, GENERATION_BITS } from "./answer-records.ts";
 import type { AnswerTable } from "./answer-table.ts";
 import type { BriefEntries } from "./brief-entries.ts";
 import type { BriefTable } from "./brief-table.ts";
@@ -32,11 +33,28 @@ import {
   SPACE,
   VALUE,
   VALUE_BYTES,
+  RECORDS,
+  BRIEF_BODY_BYTES_MAX,
+  KEY,
+  RCODE_BITS,
 } from "./layout.ts";
 import { KeyList, writeQuestion } from "./key-list.ts";
 import type { LinkThread } from "./link-thread.ts";
 import { attachToLoopback } from "./loopback-link.ts";
-import { RepeatedMessage } from "./repeated-message.ts";
+
+const ROOT_LABEL_BYTES = 1;
+const MESSAGE_BYTES_MAX =
+  HEADER_BYTES + NAME_BYTES_MAX + ROOT_LABEL_BYTES + QUESTION_FIXED_BYTES + BRIEF_BODY_BYTES_MAX;
+
+/** The program's clock counts 2^20 ns. */
+const TICK_BITS = 20n;
+const TICK_MS = 1.048_576;
+
+/** A time of this age is rather one in the future: the clock had not yet been read when the record was made. */
+const AGE_MAX = 0x8000_0000;
+
+/** What a record has of the generation. */
+const GENERATION_BITS = 0xff;
 
 interface SpaceParts {
   readonly index: number;
@@ -308,4 +326,126 @@ export class KernelSpace implements KernelAnswerMemory {
     value.writeUInt16LE(this.#keys.count, VALUE.entry);
     for (let at = 0; at < bytes; at++) value[VALUE.body + at] = answer.message[answer.from + at] as number;
   }
+}
+
+/**
+ * The last queries of one namespace that the kernel has answered, in memory that the program writes: which
+ * entry, and when. The program replaces the oldest record and tells no one, so reading is optional and costs a query
+ * nothing; what was replaced in between is counted.
+ */
+class AnswerRecords {
+  readonly #view: DataView;
+  #isOn = false;
+  /** The number of the next query to be read. */
+  #next = 0;
+
+  /** Takes the records of a space that nothing uses yet. */
+  constructor(view: DataView) {
+    this.#view = view;
+    this.isOn = false;
+    for (let index = 0; index < RECORDS; index++) view.setBigUint64(SPACE.records + index * 8, 0n, true);
+  }
+
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
+  /** Applies from now on. */
+  set isOn(isOn: boolean) {
+    if (isOn && !this.#isOn) this.#next = this.#answered;
+    this.#isOn = isOn;
+    this.#view.setUint16(SPACE.isRecording, Number(isOn), true);
+  }
+
+  /**
+   * Passes the entry, the last bits of its generation, and the time of each query since the last call, oldest first. Returns
+   * how many others there were, with those of which `visit` says that they are gone.
+   */
+  take(visit: (entry: number, generation: number, atMs: number) => boolean): number {
+    const answered = this.#answered;
+    const from = Math.max(this.#next, answered - RECORDS);
+    let lost = from - this.#next;
+    this.#next = answered;
+    if (!this.#isOn || from === answered) return 0;
+    const [nowMs, now] = [performance.now(), Number(BigInt.asUintN(32, process.hrtime.bigint() >> TICK_BITS))];
+    for (let number = from; number < answered; number++) {
+      const at = SPACE.records + (number % RECORDS) * 8;
+      const [low, time] = [this.#view.getUint32(at, true), this.#view.getUint32(at + 4, true)];
+      const lap = (Math.floor(number / RECORDS) + 1) & 0xff;
+      const age = (now - time) >>> 0;
+      // Another lap has been recorded meanwhile, or this one not yet.
+      const atMs = nowMs - (age < AGE_MAX ? age * TICK_MS : 0);
+      if (low >>> 24 !== lap || !visit(low & 0xffff, (low >>> 16) & GENERATION_BITS, atMs)) lost++;
+    }
+    return lost;
+  }
+
+  get #answered(): number {
+    return Number(this.#view.getBigUint64(SPACE.answered, true));
+  }
+}
+
+/**
+ * An answer of the kernel as a message, for those who record it. It has no id and no flags, and the name
+ * in lower case: of the queries that it answers, the kernel keeps nothing.
+ */
+class RepeatedMessage {
+  readonly #message = Buffer.alloc(MESSAGE_BYTES_MAX);
+  #type = 0;
+  #rcode = 0;
+  #nameEnd = 0;
+  #length = 0;
+  /** The entry of which it is the answer. */
+  entry = -1;
+
+  /** Writes the message from the key and the value of an entry. */
+  write(entry: number, key: Buffer, value: Buffer): void {
+    const [answers, authorities] = [value[VALUE.answers] as number, value[VALUE.authorities] as number];
+    writeCounts(this.#message, 0, answers, authorities, 0);
+    this.#rcode = (value[VALUE.codes] as number) & RCODE_BITS;
+    this.#write(entry, key, value, VALUE.body, value[VALUE.bytes] as number);
+  }
+
+  /** The same for one of the other table, with the TTLs that it had when it was written. */
+  writeBrief(entry: number, key: Buffer, value: Buffer): void {
+    const { answers, authorities, additionals, codes, body, bytes } = BRIEF_VALUE;
+    const [inAnswer, inAuthority, beside] = [value[answers], value[authorities], value[additionals]] as [
+      number,
+      number,
+      number,
+    ];
+    writeCounts(this.#message, 0, inAnswer, inAuthority, beside);
+    this.#rcode = (value[codes] as number) & RCODE_BITS;
+    this.#write(entry, key, value, body, value[bytes] as number);
+  }
+
+  #write(entry: number, key: Buffer, value: Buffer, body: number, bytes: number): void {
+    const message = this.#message;
+    this.entry = entry;
+    this.#type = key.readUInt16BE(KEY.type);
+    this.#nameEnd = HEADER_BYTES + key.copy(message, HEADER_BYTES, KEY.name, nameEnd(key));
+    let at = message.writeUInt16BE(this.#type, this.#nameEnd);
+    at = message.writeUInt16BE(CLASS.IN, at);
+    this.#length = at + value.copy(message, at, body, body + bytes);
+  }
+
+  answer(source: RepeatedAnswer["source"], atMs: number): RepeatedAnswer {
+    const message = this.#message;
+    return {
+      type: this.#type,
+      rcode: this.#rcode,
+      source,
+      message,
+      length: this.#length,
+      nameEnd: this.#nameEnd,
+      atMs,
+    };
+  }
+}
+
+/** Where the name of a key ends, with its root label. */
+function nameEnd(key: Uint8Array): number {
+  let at = KEY.name;
+  while (at < KEY.name + NAME_BYTES_MAX && key[at] !== 0) at += (key[at] as number) + 1;
+  return at + ROOT_LABEL_BYTES;
 }

@@ -60,8 +60,8 @@ export const PERIOD_NS = 2 ** 33;
 export const PHASE_FACTOR = 0x9e3779b1;
 export const PHASE_BYTES = 32;
 
-/** struct brief: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT. */
-export const BRIEF_VALUE_BYTES = 304;
+/** struct brief: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT, and where addresses are in it. */
+export const BRIEF_VALUE_BYTES = 328;
 export const BRIEF_VALUE = {
   since: 0,
   until: 8,
@@ -76,6 +76,8 @@ export const BRIEF_VALUE = {
   ttls: 32,
   ttlsAt: 64,
   body: 72,
+  rotated: 304,
+  addressesAt: 305,
 } as const;
 export const BRIEF_BODY_BYTES_MAX = 232;
 export const BRIEF_RECORDS_MAX = 8;

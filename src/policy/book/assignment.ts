@@ -19,6 +19,8 @@ export interface Assignment {
 
 const NOTHING: Assignment = { policies: [], by: [], problems: [] };
 const NAME_SHOWN_MAX = 63;
+/** What a container has until its policies are known. */
+const UNDESCRIBED = "not-described-yet";
 
 /** `subjects` share a namespace. `undefinedOf` stands for a policy that a label chooses and nobody has defined. */
 export function assignmentOf(
@@ -29,6 +31,12 @@ export function assignmentOf(
   const found = new Map<CompiledPolicy, string>();
   const problems: string[] = [];
   for (const subject of subjects) {
+    if (subject.isUndescribed === true) {
+      found.set(undefinedOf(UNDESCRIBED), `${subject.name} is not described yet`);
+      problems.push(
+        `Docker takes long to describe ${subject.name}, or fails to: until its policies are known, nothing that it asks is forwarded`,
+      );
+    }
     for (const compiled of policies) {
       const by = chosenBy(subject, compiled.policy);
       if (by !== undefined && !found.has(compiled)) found.set(compiled, `${by} of ${subject.name}`);

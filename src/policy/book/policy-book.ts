@@ -7,13 +7,19 @@ import { isDeepStrictEqual } from "node:util";
 import { Fault } from "../../base/lib/fault.ts";
 import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import { readPattern } from "../../base/model/name-pattern.ts";
-import { CompiledPolicy } from "../judge/compiled-policy.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { CompiledPolicy, type IsHosts } from "../judge/compiled-policy.ts";
 import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
 import { POLICY_LABEL, type Policy, type PolicyMode } from "../model/policy.ts";
 import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy } from "./assignment.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 import { RefusalLog } from "./refusal-log.ts";
+
+interface FormerPolicy {
+  readonly policy: NamespacePolicy;
+  readonly untilMs: number;
+}
 
 /** What the book needs of a client. */
 export interface PolicedClient {
@@ -84,6 +90,7 @@ export class PolicyBook {
   #compiled: readonly CompiledPolicy[] = [];
   readonly #undefined = new Map<string, CompiledPolicy>();
   readonly #namespaces = new Map<string, Namespace>();
+  readonly #former = new FormerPolicies();
   readonly #containerCounts = new Map<string, PolicyCounts>();
   readonly #grants = new Map<string, Grant[]>();
   #isRefreshing = false;
@@ -93,6 +100,8 @@ export class PolicyBook {
   onAssigned: ((policy: NamespacePolicy) => void) | undefined;
   /** How the kernel holds the connections of a namespace; undefined if it does not. */
   heldOf: (ownerId: string) => Held | undefined = () => undefined;
+  /** Whether an address is one of the machine itself. */
+  isHosts: IsHosts = () => false;
   /** Whether the keeper refuses queries when dns11 has ended. */
   isKept: () => boolean = () => false;
   /** Policies or containers have changed. */
@@ -104,7 +113,11 @@ export class PolicyBook {
   constructor(parts: BookParts) {
     this.#parts = parts;
     this.#now = parts.now ?? ((): number => performance.now());
-    this.#observer = { now: this.#now, onRefusal: (...refused) => this.#note(...refused) };
+    this.#observer = {
+      now: this.#now,
+      onRefusal: (...refused) => this.#note(...refused),
+      isHosts: (address) => this.isHosts(address),
+    };
   }
 
   get policies(): readonly Policy[] {
@@ -145,8 +158,9 @@ export class PolicyBook {
     namespace.clients.add(client);
     client.onClose(() => {
       namespace.clients.delete(client);
-      if (namespace.clients.size === 0 && this.#namespaces.get(containerId) === namespace)
-        this.#namespaces.delete(containerId);
+      if (namespace.clients.size > 0 || this.#namespaces.get(containerId) !== namespace) return;
+      this.#namespaces.delete(containerId);
+      if (namespace.policy !== undefined) this.#former.add(containerId, namespace.policy, this.#now());
     });
     // The container may be newer than the last look.
     this.#assign(containerId, namespace, this.assignmentOf(containerId));
@@ -270,7 +284,7 @@ export class PolicyBook {
 
   #assign(ownerId: string, namespace: Namespace, next: Assignment): void {
     if (isSameAssignment(next, namespace.assignment)) return;
-    const before = namespace.policy;
+    const before = namespace.policy ?? this.#former.take(ownerId, this.#now());
     const { policies } = next;
     const isSame = hasSame(policies, namespace.assignment.policies);
     namespace.assignment = next;
@@ -316,4 +330,29 @@ function countsIn(all: Map<string, PolicyCounts>, key: string): PolicyCounts {
   const counts = { refused: 0, wouldRefuse: 0 };
   all.set(key, counts);
   return counts;
+}
+
+/**
+ * The policies of containers that have ended, with what they have asked lately. A program that ends so that its
+ * container starts again would otherwise have its questions of a minute again each time.
+ */
+class FormerPolicies {
+  /** The one that ended first comes first. */
+  readonly #former = new Map<string, FormerPolicy>();
+
+  add(containerId: string, policy: NamespacePolicy, nowMs: number): void {
+    this.#former.delete(containerId);
+    this.#former.set(containerId, { policy, untilMs: nowMs + LIMITS.policyFormerMs });
+    for (const [id, { untilMs }] of this.#former) {
+      if (this.#former.size <= LIMITS.policyFormer && nowMs < untilMs) return;
+      this.#former.delete(id);
+    }
+  }
+
+  /** The policy of a container that starts again. */
+  take(containerId: string, nowMs: number): NamespacePolicy | undefined {
+    const found = this.#former.get(containerId);
+    this.#former.delete(containerId);
+    return found !== undefined && nowMs < found.untilMs ? found.policy : undefined;
+  }
 }

@@ -8,6 +8,8 @@ export interface PolicySubject {
   readonly name: string;
   /** The container whose namespace it uses: itself, usually. */
   readonly ownerId: string;
+  /** The engine has not described it yet, so it might have any policy. */
+  readonly isUndescribed?: boolean;
   /** Names. */
   readonly networks: readonly string[];
   readonly project: string | null;

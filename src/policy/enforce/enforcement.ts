@@ -263,6 +263,7 @@ function isHeld({ policies }: NamespacePolicy): boolean {
   return policies.some(isHolding);
 }
 
-function isHolding({ addresses, mode }: Policy): boolean {
+/** Whether a policy has the kernel refuse connections. */
+export function isHolding({ addresses, mode }: Pick<Policy, "addresses" | "mode">): boolean {
   return addresses === "enforce" && mode === "enforce";
 }

@@ -10,13 +10,16 @@ import type { Policy } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import { isWildcard } from "../model/policy-rule.ts";
 import { type Ports, portsOf } from "./ports.ts";
-import { embedded, isPrivate } from "./private-address.ts";
+import { embedded, isLoopback, isPrivate } from "./private-address.ts";
 import { type Refusal, type RefusalReason, refusalOf } from "./refusal.ts";
 
 interface BlockRule {
   readonly rule: PolicyRule;
   readonly block: AddressBlock;
 }
+
+/** Whether an address is one of the machine itself. */
+export type IsHosts = (address: Uint8Array) => boolean;
 
 /** What the machine itself, and whoever started the container, call by a name. */
 const HOST_SOURCES: ReadonlySet<LocalSource> = new Set([LOCAL_SOURCE.engineHost, LOCAL_SOURCE.addHost]);
@@ -92,10 +95,11 @@ export class CompiledPolicy {
   }
 
   /** What becomes of an answer with the address, of a name that is not the machine's own. */
-  address(address: Uint8Array): Refusal | undefined {
+  address(address: Uint8Array, isHosts: IsHosts): Refusal | undefined {
     const denied = this.deniedAddress(address);
-    if (denied !== undefined || this.policy.private === "allow" || !isPrivate(address)) return denied;
-    return this.blockFor(address) === undefined ? this.refusal("private") : undefined;
+    if (denied !== undefined || this.blockFor(address) !== undefined) return denied;
+    if (this.policy.private === "deny" && isPrivate(address)) return this.refusal("private");
+    return this.policy.host === "deny" && leadsToHost(address, isHosts) ? this.refusal("host-address") : undefined;
   }
 
   refusal(reason: Exclude<RefusalReason, "not-enforceable">, rule?: PolicyRule): Refusal {
@@ -118,6 +122,13 @@ export const WILDCARD_BYTES_MAX = 100;
 /** A rule that allows a name for what it is: no wildcard stands for anything. */
 export function isExact(rule: PolicyRule): boolean {
   return !isWildcard(rule);
+}
+
+/** A container's own loopback leads nowhere else. */
+function leadsToHost(address: Uint8Array, isHosts: IsHosts): boolean {
+  if (isLoopback(address)) return false;
+  const inner = embedded(address);
+  return isHosts(address) || (inner !== undefined && isHosts(inner));
 }
 
 function blocksOf(rules: readonly PolicyRule[]): readonly BlockRule[] {

@@ -2,8 +2,8 @@
  * NamespacePolicy: the policies of one network namespace, and what they say about a query and its answer. Usually there is one; of
  * several, a name must be allowed by each. This is the only code that decides: `dns11 policy check` asks it, too.
  *
- * A query passes four questions, each where its answer becomes known: the asked name (`name`), who answers it (`local`), or whether
- * it may leave the machine (`forward`), and what the answer contains (`target`, `address`).
+ * A query passes these questions, each where its answer becomes known: the asked name (`name`), who answers it (`local`), or whether
+ * it may leave the machine (`forward`) and does (`leave`), and what the answer contains (`target`, `address`).
  */
 import { presentation } from "../../base/dns/name.ts";
 import { CLASS } from "../../base/dns/record.ts";
@@ -12,14 +12,29 @@ import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Pattern } from "../../base/model/name-pattern.ts";
 import { PatternIndex } from "../../base/model/pattern-index.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
+import { addressBytes, plain } from "../../base/model/address.ts";
 import { type Policy, decidingAmong } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
-import { AnsweredAddresses } from "./answered-addresses.ts";
-import { type CompiledPolicy, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
-import { NewNames } from "./new-names.ts";
+import { type CompiledPolicy, type IsHosts, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
 import { type Ports, commonPorts } from "./ports.ts";
+import { Questions } from "./questions.ts";
 import type { Refusal } from "./refusal.ts";
-import { reverseAddress } from "./reverse-address.ts";
+
+const V4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.in-addr\.arpa$/;
+const V6 = /^(?:[0-9a-f]\.){32}ip6\.arpa$/;
+
+const MINUTE_MS = 60_000;
+
+/** Of all wildcards. Then the one that was queried least recently is new again. */
+const NAMES_MAX = 2_000;
+
+interface Minute {
+  sinceMs: number;
+  count: number;
+}
+
+/** Then the one that was given least recently is forgotten. */
+const ADDRESSES_MAX = 4_000;
 
 export interface JudgedQuestion extends QuestionName {
   readonly type: number;
@@ -40,6 +55,8 @@ export interface PolicyObserver {
   /** A query was refused, or would have been. `name` is in presentation format. */
   onRefusal(containerId: string, refusal: Refusal, name: string, type: number): void;
   readonly now: () => number;
+  /** Whether an address is one of the machine itself. Where nobody knows the machine, none is. */
+  readonly isHosts?: IsHosts;
 }
 
 const NO_GRANTS: readonly Grant[] = [];
@@ -49,7 +66,8 @@ export class NamespacePolicy {
   readonly containerId: string;
   readonly #policies: readonly CompiledPolicy[];
   readonly #observer: PolicyObserver;
-  readonly #newNames = new Map<CompiledPolicy, NewNames>();
+  readonly #newNames: Map<CompiledPolicy, NewNames>;
+  readonly #questions: Map<CompiledPolicy, Questions>;
   readonly #answered: AnsweredAddresses;
   readonly #grants = new PatternIndex<Grant>();
   grants: readonly Grant[] = NO_GRANTS;
@@ -60,7 +78,10 @@ export class NamespacePolicy {
   /** How long it keeps an address. */
   readonly keepMs: number;
 
-  /** `policies`: at least one. `before`: what the namespace had until now, whose answers its programs still use. */
+  /**
+   * `policies`: at least one. `before`: what the namespace had until now. Its programs still use what it answered, and what they have
+   * asked counts for the policies that stay.
+   */
   constructor(
     containerId: string,
     policies: readonly CompiledPolicy[],
@@ -71,9 +92,13 @@ export class NamespacePolicy {
     this.#policies = policies.toSorted((a, b) => rankOf(b.policy) - rankOf(a.policy));
     this.#observer = observer;
     this.#answered = before === undefined ? new AnsweredAddresses() : before.#answered;
+    this.#newNames = before === undefined ? new Map() : staying(before.#newNames, policies);
+    this.#questions = before === undefined ? new Map() : staying(before.#questions, policies);
     this.isEnforcing = policies.some(({ policy }) => policy.mode === "enforce");
     this.keepMs = Math.max(...policies.map(({ policy }) => policy.keepMs));
   }
+
+  readonly #isHosts: IsHosts = (address) => this.#observer.isHosts?.(address) === true;
 
   get policies(): readonly Policy[] {
     return this.#policies.map(({ policy }) => policy);
@@ -109,6 +134,22 @@ export class NamespacePolicy {
     return this.#first((each) => this.#forwardBy(each, question, isPeek));
   }
 
+  /** Whether one more question for the name may leave the machine now. `isPeek`: it does not, so it does not count. */
+  leave(name: QuestionName, isPeek: boolean): Refusal | undefined {
+    return this.#first((each) => {
+      const questions = this.#questions.get(each) ?? new Questions(each.policy, this.#observer.now);
+      this.#questions.set(each, questions);
+      const rules = each.rulesFor(name);
+      const rule = rules.find(isExact) ?? rules[0];
+      return questions.admit(rule, isPeek) ? undefined : each.refusal("questions", rule);
+    });
+  }
+
+  /** On the clock by which it decides. */
+  get nowMs(): number {
+    return this.#observer.now();
+  }
+
   /** With which ports connections to what these names were answered with are allowed, by the policies that enforce addresses. */
   portsOf(names: readonly QuestionName[]): Ports {
     const all = this.#policies.filter(({ policy }) => policy.addresses === "enforce");
@@ -133,7 +174,7 @@ export class NamespacePolicy {
 
   /** Whether an answer may have the address; `isLocal`: of a name of this machine. */
   address(address: Uint8Array, isLocal: boolean): Refusal | undefined {
-    return this.#first((each) => (isLocal ? each.deniedAddress(address) : each.address(address)));
+    return this.#first((each) => (isLocal ? each.deniedAddress(address) : each.address(address, this.#isHosts)));
   }
 
   /** Whether no rule allows an address. */
@@ -203,7 +244,93 @@ export class NamespacePolicy {
   }
 }
 
+function staying<T>(
+  before: ReadonlyMap<CompiledPolicy, T>,
+  policies: readonly CompiledPolicy[],
+): Map<CompiledPolicy, T> {
+  return new Map([...before].filter(([each]) => policies.includes(each)));
+}
+
 /** The stricter one decides first. */
 function rankOf({ mode }: Policy): number {
   return mode === "enforce" ? 1 : 0;
+}
+
+/**
+ * The addresses that a container was given lately, for as long as its policy keeps them: whoever has an address
+ * may ask for its name.
+ */
+class AnsweredAddresses {
+  /** When each is forgotten. */
+  readonly #untilMs = new Map<string, number>();
+
+  add(address: Uint8Array, untilMs: number): void {
+    const key = keyOf(address);
+    this.#untilMs.delete(key);
+    this.#untilMs.set(key, untilMs);
+    if (this.#untilMs.size <= ADDRESSES_MAX) return;
+    const [oldest = ""] = this.#untilMs.keys();
+    this.#untilMs.delete(oldest);
+  }
+
+  has(address: Uint8Array, nowMs: number): boolean {
+    const untilMs = this.#untilMs.get(keyOf(address));
+    return untilMs !== undefined && nowMs < untilMs;
+  }
+}
+
+function keyOf(address: Uint8Array): string {
+  return Buffer.from(address).toString("latin1");
+}
+
+/**
+ * How many names that were not queried before each wildcard of a policy has allowed a container in this minute. Whoever
+ * sends data in names needs a new one for each piece.
+ */
+class NewNames {
+  readonly #perMinute: number;
+  readonly #known = new Set<string>();
+  readonly #minutes = new Map<PolicyRule, Minute>();
+
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute;
+  }
+
+  /** Whether the name may be queried. `isPeek`: it is not, so it does not count. */
+  admit(rule: PolicyRule, name: string, nowMs: number, isPeek: boolean): boolean {
+    const known = this.#known;
+    if (known.has(name)) {
+      if (isPeek) return true;
+      known.delete(name);
+      known.add(name);
+      return true;
+    }
+    const minute = this.#minutes.get(rule) ?? { sinceMs: nowMs, count: 0 };
+    const isOver = nowMs - minute.sinceMs >= MINUTE_MS;
+    if (isPeek) return isOver || minute.count < this.#perMinute;
+    this.#minutes.set(rule, minute);
+    if (isOver) [minute.sinceMs, minute.count] = [nowMs, 0];
+    if (minute.count >= this.#perMinute) return false;
+    minute.count++;
+    if (known.size >= NAMES_MAX) {
+      const [oldest = ""] = known;
+      known.delete(oldest);
+    }
+    known.add(name);
+    return true;
+  }
+}
+
+/**
+ * The address that a name below in-addr.arpa or ip6.arpa is the reverse name of.
+ *
+ * Undefined for any other name; of a mapped IPv4 address, that address.
+ */
+function reverseAddress({ folded, foldedLength }: QuestionName): Uint8Array | undefined {
+  const name = presentation(folded, 0, foldedLength);
+  const [, ...parts] = V4.exec(name) ?? [];
+  if (parts.length > 0) return addressBytes(parts.toReversed().join("."));
+  if (!V6.test(name)) return undefined;
+  const digits = name.split(".").slice(0, 32).toReversed().join("");
+  return plain(digits.match(/..../g)?.join(":") ?? "");
 }

@@ -3,6 +3,7 @@
  * queried, so that a container cannot make up any number of them.
  */
 import type { Policy } from "../model/policy.ts";
+import { questionsPerMinute } from "./questions.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 
 export type RefusalReason =
@@ -16,10 +17,14 @@ export type RefusalReason =
   | "length"
   /** Too many new names under a wildcard in a minute. */
   | "new-names"
+  /** Too many questions that leave the machine in a minute. */
+  | "questions"
   /** The name of another container, with `peers: deny`. */
   | "peers"
   /** The machine itself, with `host: deny`. */
   | "host"
+  /** The answer has an address of the machine itself, with `host: deny`. */
+  | "host-address"
   /** The answer has an address that is not public, with `private: deny`. */
   | "private"
   /** The kernel cannot hold the container to it. */
@@ -71,10 +76,14 @@ function sentence(
       return `${text} does not allow so long a name (${place})`;
     case "new-names":
       return `more than ${policy.newNamesPerMinute} new names in a minute under ${text} (${place})`;
+    case "questions":
+      return `more than ${questionsPerMinute(policy, rule)} questions in a minute leave the machine${rule === undefined ? "" : ` under ${text}`} (${place})`;
     case "peers":
       return `peers: ${policy.peers} (${place})`;
     case "host":
       return `host: ${policy.host} (${place})`;
+    case "host-address":
+      return `host: ${policy.host}, and the answer has an address of this machine (${place})`;
     case "private":
       return `private: ${policy.private}, and the answer has such an address (${place})`;
     case "undefined-policy":

@@ -9,12 +9,16 @@ import type { PolicyRule } from "./policy-rule.ts";
 import type { Policy } from "./policy.ts";
 import { sharedBelow } from "./shared-domains.ts";
 
+/** What Docker and its users call the machine itself. */
+const HOST_NAMES = new Set(["host.docker.internal", "gateway.docker.internal"]);
+
 /** A line for each, with its place. */
 export function policyWarnings(policies: readonly Policy[]): string[] {
   return policies.flatMap((policy) => [
     ...sharedWildcards(policy),
     ...deadRules(policy),
     ...portsUnchecked(policy),
+    ...hostNames(policy),
     ...emptyPolicy(policy),
   ]);
 }
@@ -51,6 +55,16 @@ function portsUnchecked(policy: Policy): string[] {
   const rule = policy.allow.find(({ port }) => port !== undefined);
   if (policy.addresses === "enforce" || rule === undefined) return [];
   return [at(policy, rule, "every port is open: ports are not filtered with addresses: names")];
+}
+
+/** Such a name resolves, which looks as if it could be connected to. */
+function hostNames(policy: Policy): string[] {
+  if (policy.addresses !== "enforce" || policy.host === "allow") return [];
+  return policy.allow
+    .filter(({ pattern }) => pattern !== undefined && HOST_NAMES.has(pattern.text.toLowerCase()))
+    .map((rule) =>
+      at(policy, rule, "nothing connects to it with host: deny: allow the address of the machine with the port"),
+    );
 }
 
 function emptyPolicy(policy: Policy): string[] {

@@ -24,7 +24,10 @@ import {
   NEIGHBOUR_PLAN,
   NETWORKS_CHAIN,
   RECORDED_CHAIN,
+  SENT_CHAIN,
   UNKNOWN_CHAIN,
+  addressesPlan,
+  heldSet,
   whoMap,
   whoPlan,
   TABLES,
@@ -35,6 +38,7 @@ import {
   PROTOCOLS,
   enteredBy,
   fromBlock,
+  goesElsewhere,
   inState,
   isDestinedTo,
   isReply,
@@ -45,6 +49,8 @@ import {
 
 /** Before the filters of Docker and of firewalls: what passes here is still theirs to refuse. */
 const PRIORITY = -10;
+/** After connection tracking (-200), and before anything that translates (-100): a published port, a service. */
+const PRIORITY_SENT = -150;
 const HOOKS = ["forward", "input"] as const;
 
 /** `resolvers`: addresses of this machine at which dns11 answers, to which everybody may send queries. */
@@ -63,11 +69,25 @@ export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): N
     ...TABLES.inet.replaceRules(UNKNOWN_CHAIN, rejections()),
     ...labelling(ALLOWED_CHAIN, LABELS.allowed),
     ...labelling(RECORDED_CHAIN, LABELS.recorded),
+    ...ADDRESS_LENGTHS.map((length) => TABLES.inet.set(addressesPlan(heldSet(length), length, 0))),
+    TABLES.inet.chain(SENT_CHAIN, { number: nft.NF_HOOKS.indexOf("prerouting"), priority: PRIORITY_SENT }),
+    ...TABLES.inet.replaceRules(SENT_CHAIN, [noteElsewhere]),
     ...HOOKS.flatMap((hook) => ADDRESS_LENGTHS.map((length) => TABLES.inet.set(whoPlan(whoMap(hook, length), length)))),
     ...HOOKS.map((hook) => TABLES.inet.chain(hook, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY })),
     ...TABLES.inet.replaceRules("forward", [...passing(), ...judged("forward")]),
     ...TABLES.inet.replaceRules("input", [...arriving(resolvers), ...judged("input")]),
   ];
+}
+
+/** Containers of which nothing is known but these addresses: they may be ordinary ones, so their packets are lost, not refused. */
+export function heldCommands(change: "add" | "remove", addresses: readonly Uint8Array[]): NftCommand[] {
+  return ADDRESS_LENGTHS.flatMap((length) =>
+    TABLES.inet.elements(
+      change,
+      heldSet(length),
+      addresses.filter((address) => address.length === length).map((key) => ({ key })),
+    ),
+  );
 }
 
 /** Networks whose containers are refused everything until they are known. */
@@ -97,6 +117,13 @@ function labelling(chain: string, label: number): NftCommand[] {
     accept(w);
   };
   return [TABLES.inet.chain(chain), ...TABLES.inet.replaceRules(chain, [rule])];
+}
+
+/** The machine's own addresses change at any time, and the kernel knows them best. */
+function noteElsewhere(w: Parameters<Rule>[0]): void {
+  inState(w, nft.CT_STATE_NEW);
+  goesElsewhere(w);
+  setLabel(w, LABELS.elsewhere);
 }
 
 function accept(w: Parameters<Rule>[0]): void {
@@ -149,6 +176,12 @@ function arriving(resolvers: readonly Uint8Array[]): Rule[] {
 
 function judged(hook: "forward" | "input"): Rule[] {
   return [
+    ...ADDRESS_LENGTHS.map((length): Rule => (w) => {
+      ofFamily(w, length);
+      loadSource(w, length);
+      lookUp(w, heldSet(length));
+      verdict(w, nft.NF_DROP);
+    }),
     ...ADDRESS_LENGTHS.map((length): Rule => (w) => {
       ofFamily(w, length);
       loadSource(w, length);

@@ -24,9 +24,13 @@ import {
 import {
   LABELS,
   PROTOCOLS,
+  arrivesHere,
   hasLabel,
   inState,
   isDestinedTo,
+  isTranslated,
+  isUntranslated,
+  lacksLabel,
   passesThrough,
   recordIn,
   sentTo,
@@ -64,6 +68,21 @@ export interface PolicedContainer {
 const ON_LINK = ["224.0.0.0/24", "255.255.255.255", "ff02::/16", "fe80::/10"].map(
   (text) => readAddressBlock(text) as AddressBlock,
 );
+
+/**
+ * What was sent to an address of the machine: what arrives there untranslated, and what a published port has translated. An allowed
+ * name may be answered with such an address, and the container's own gateway is one, in the middle of its network.
+ */
+const TO_MACHINE: readonly Rule[] = [
+  (w) => {
+    arrivesHere(w);
+    isUntranslated(w);
+  },
+  (w) => {
+    isTranslated(w);
+    lacksLabel(w, LABELS.elsewhere);
+  },
+];
 
 /** The IP versions that it has addresses of. Those it has none of do not pass its links. */
 export function lengthsOf({ addresses }: Pick<PolicedContainer, "addresses">): AddressLength[] {
@@ -105,7 +124,7 @@ export function removalCommands(id: string, lengths: readonly AddressLength[]): 
 }
 
 function judgingRules(container: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
-  const { id, rules, reachesPeers, subnets, isEnforced } = container;
+  const { id, rules, reachesPeers, reachesHost, subnets, isEnforced } = container;
   const refuse = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, refusingChain(id));
   const accept = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, ALLOWED_CHAIN);
   const fixed = (isAllowed: boolean): Rule[] =>
@@ -129,6 +148,12 @@ function judgingRules(container: PolicedContainer, lengths: readonly AddressLeng
     },
     ...fixed(false),
     ...fixed(true),
+    ...(reachesHost
+      ? []
+      : TO_MACHINE.map((isForIt): Rule => (w) => {
+          isForIt(w);
+          refuse(w);
+        })),
     ...lengths.flatMap((length): Rule[] => [
       (w) => {
         sentToPortIn(w, portSet(id, length), length);

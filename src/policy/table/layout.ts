@@ -1,6 +1,7 @@
 /**
  * Layout of the policy's tables in the kernel: their chains and sets, by name, and the keys of the sets. The next version
- * of dns11 adopts what this one leaves, so a change here needs a new name of the tables.
+ * of dns11 adopts what this one leaves, and an earlier one may come back: both write the rules of every chain that they know again.
+ * So a chain may be added here; one that has another meaning, or a set with other keys, needs a new name of the tables.
  */
 import * as nft from "../../kernel/nft-constants.ts";
 import { PORT_FIELDS_BYTES } from "../../kernel/nft-port-key.ts";
@@ -39,12 +40,16 @@ export const addressSet = (id: string, length: AddressLength): string => `addres
 export const portSet = (id: string, length: AddressLength): string => `port${version(length)}-${shortId(id)}`;
 /** What was refused. */
 export const seenSet = (id: string, length: AddressLength): string => `seen${version(length)}-${shortId(id)}`;
+/** Addresses from which nothing passes: containers of which nothing else is known. */
+export const heldSet = (length: AddressLength): string => `held${version(length)}`;
 export const linkChain = (index: number): string => `link-${index}`;
 /** Undefined if the chain is no link's. */
 export const linkIndexOf = (chain: string): number | undefined => {
   const [, index] = /^link-(\d+)$/.exec(chain) ?? [];
   return index === undefined ? undefined : Number(index);
 };
+/** At a hook before translation: where a connection is sent to is known only there. */
+export const SENT_CHAIN = "sent";
 export const NETWORKS_CHAIN = "networks";
 export const UNKNOWN_CHAIN = "unknown";
 /** They let a connection through, and label it. */

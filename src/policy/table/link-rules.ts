@@ -4,7 +4,15 @@
  * namespace sees a raw one.
  */
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
-import { loadPayload, compare, expression, lookUp, verdict, ofProtocol } from "../../kernel/nft-expressions.ts";
+import {
+  loadHasHeader,
+  loadPayload,
+  compare,
+  expression,
+  lookUp,
+  verdict,
+  ofProtocol,
+} from "../../kernel/nft-expressions.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import type { Rule } from "../../kernel/nft-table.ts";
 import { ADDRESS_LENGTHS, NEIGHBOUR_SET, linkChain, TABLES } from "./layout.ts";
@@ -18,6 +26,16 @@ const ARP_ADDRESS_AT = 14;
 const NO_ADDRESS = { 4: new Uint8Array(4), 16: new Uint8Array(16) } as const;
 /** Router and neighbour solicitation, advertisement of itself; reports of multicast groups. */
 export const NEIGHBOUR_MESSAGES = [131, 132, 133, 135, 136, 143] as const;
+
+/**
+ * Loose and strict source routes, and the IPv6 routing header: a router that obeys them takes the packet from the address that it
+ * is judged by to another one.
+ */
+const ROUTED_BY_SENDER = [
+  { type: ETHER_TYPES[4], version: 4, header: 131 },
+  { type: ETHER_TYPES[4], version: 4, header: 137 },
+  { type: ETHER_TYPES[16], version: 6, header: 43 },
+] as const;
 
 /** A container's link: the end on the machine. */
 export interface PolicedLink {
@@ -44,6 +62,12 @@ function linkRules({ mac, addresses, reachesPeers, bridgeMac }: PolicedLink): Ru
       fromMac(w, mac, nft.NFT_CMP_NEQ);
       drop(w);
     },
+    ...ROUTED_BY_SENDER.map(({ type, version, header }): Rule => (w) => {
+      ofEtherType(w, type);
+      loadHasHeader(w, version, header);
+      compare(w, Buffer.of(1));
+      drop(w);
+    }),
     ...[NO_ADDRESS[4], ...own.filter(({ length }) => length === 4)].map((address): Rule => (w) => {
       ofEtherType(w, ETHER_TYPES.arp);
       loadPayload(w, { base: nft.NETWORK_HEADER, offset: ARP_MAC_AT, length: mac.length });

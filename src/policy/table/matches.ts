@@ -7,6 +7,7 @@ import { NFPROTO_IPV4, NFPROTO_IPV6 } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
   compare,
+  loadDestinationType,
   loadImmediate,
   loadMeta,
   loadPayload,
@@ -19,6 +20,7 @@ import {
   updateSet,
   ofProtocol,
 } from "../../kernel/nft-expressions.ts";
+import { RTN_UNICAST } from "../../kernel/rtnetlink-constants.ts";
 import type { AddressBlock } from "../../base/model/address-block.ts";
 import type { AddressLength } from "./layout.ts";
 
@@ -43,6 +45,12 @@ export function passesThrough(w: NetlinkWriter): void {
   compare(w, nativeU32(0), nft.NFT_CMP_NEQ);
 }
 
+/** For the machine itself. */
+export function arrivesHere(w: NetlinkWriter): void {
+  loadMeta(w, nft.NFT_META_OIF);
+  compare(w, nativeU32(0));
+}
+
 /** It came in by the link of this name, which need not exist yet. */
 export function enteredBy(w: NetlinkWriter, link: string): void {
   const name = Buffer.alloc(LINK_NAME_BYTES);
@@ -64,21 +72,54 @@ export function isReply(w: NetlinkWriter): void {
   compare(w, Buffer.of(nft.IP_CT_DIR_REPLY));
 }
 
-/** Labels of connections: a policy has let it through; one that only records has. */
-export const LABELS = { allowed: 1 << 0, recorded: 1 << 1 } as const;
+/** A published port or a service of a cluster has given it another destination. */
+export function isTranslated(w: NetlinkWriter): void {
+  compareTranslation(w, nft.NFT_CMP_NEQ);
+}
 
-/** The last ones of all: others count from the first. */
+/** It still has the destination that it was sent to. */
+export function isUntranslated(w: NetlinkWriter): void {
+  compareTranslation(w, nft.NFT_CMP_EQ);
+}
+
+function compareTranslation(w: NetlinkWriter, operation: number): void {
+  loadTracked(w, nft.NFT_CT_STATUS);
+  maskBytes(w, nativeU32(nft.IPS_DST_NAT));
+  compare(w, nativeU32(0), operation);
+}
+
+/** The address that it has now belongs to one host elsewhere: it is not the machine's, no group's, and no network's. */
+export function goesElsewhere(w: NetlinkWriter): void {
+  loadDestinationType(w);
+  compare(w, nativeU32(RTN_UNICAST));
+}
+
+/**
+ * Labels of connections: a policy has let it through; one that only records has; it was sent to an address that is not the
+ * machine's. They are the last ones of all, because others count from the first.
+ */
+export const LABELS = { allowed: 1 << 6, recorded: 1 << 7, elsewhere: 1 << 5 } as const;
+
 function labelBits(labels: number): Buffer {
   const bits = Buffer.alloc(LABEL_BYTES);
-  bits[LABEL_BYTES - 1] = labels << 6;
+  bits[LABEL_BYTES - 1] = labels;
   return bits;
 }
 
 /** Of a connection that has one of these labels. */
 export function hasLabel(w: NetlinkWriter, labels: number): void {
+  compareLabels(w, labels, nft.NFT_CMP_NEQ);
+}
+
+/** Of a connection that has none of these labels. */
+export function lacksLabel(w: NetlinkWriter, labels: number): void {
+  compareLabels(w, labels, nft.NFT_CMP_EQ);
+}
+
+function compareLabels(w: NetlinkWriter, labels: number, operation: number): void {
   loadTracked(w, nft.NFT_CT_LABELS);
   maskBytes(w, labelBits(labels));
-  compare(w, Buffer.alloc(LABEL_BYTES), nft.NFT_CMP_NEQ);
+  compare(w, Buffer.alloc(LABEL_BYTES), operation);
 }
 
 /** A connection that is older than the first rule with a label has no room for one: each packet of it is judged. */

@@ -1,21 +1,39 @@
 /**
  * OpeningRounds: addresses that have to be open before answers with them are sent. All of a round of the event loop become
- * one transaction; while one is under way, the next one gathers.
+ * one transaction; while one is under way, the next one gathers. Each container has a share of each: the answers of one that
+ * opens ever new addresses wait for each other, and nobody else does for more than a transaction of a few milliseconds.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import type { OpenAddresses } from "./open-addresses.ts";
 
-/** What one container waits for. */
+/** The addresses of an answer. */
+interface Request {
+  readonly keys: readonly string[];
+  readonly lifeMs: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+  /** How many of them are open, or in the transaction that is under way. */
+  taken: number;
+}
+
+/** What a container waits for, in its order. */
+interface Queue {
+  readonly requests: Request[];
+  count: number;
+}
+
+/** What one container has in a transaction. */
 interface Part {
   readonly mirror: OpenAddresses;
-  readonly added: Map<string, number>;
-  readonly waiting: { readonly resolve: () => void; readonly reject: (error: unknown) => void }[];
+  readonly added: ReadonlyMap<string, number>;
+  /** Some of the addresses of the last one may have to wait. */
+  readonly requests: readonly Request[];
 }
 
 export class OpeningRounds {
   readonly #transact: (commands: readonly NftCommand[]) => Promise<void>;
-  #gathering = new Map<OpenAddresses, Part>();
+  readonly #queues = new Map<OpenAddresses, Queue>();
   #isScheduled = false;
   #isUnderWay = false;
 
@@ -32,15 +50,16 @@ export class OpeningRounds {
     return this.#add(mirror, missing, lifeMs);
   }
 
-  async #add(mirror: OpenAddresses, missing: readonly string[], lifeMs: number): Promise<void> {
-    let part = this.#gathering.get(mirror);
-    // Answers can have thousands of addresses. Others wait for the same transaction.
-    if ((part?.added.size ?? 0) + missing.length > LIMITS.policyOpenAddresses)
+  async #add(mirror: OpenAddresses, keys: readonly string[], lifeMs: number): Promise<void> {
+    const queue = this.#queues.get(mirror) ?? { requests: [], count: 0 };
+    // Answers can have thousands of addresses.
+    if (queue.count + keys.length > LIMITS.policyOpenAddresses)
       throw new Error(`the container opens more than ${LIMITS.policyOpenAddresses} addresses at once`);
-    if (part === undefined) this.#gathering.set(mirror, (part = { mirror, added: new Map(), waiting: [] }));
-    for (const key of missing) part.added.set(key, Math.max(lifeMs, part.added.get(key) ?? 0));
-    const { waiting } = part;
-    const done = new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
+    this.#queues.set(mirror, queue);
+    queue.count += keys.length;
+    const done = new Promise<void>((resolve, reject) =>
+      queue.requests.push({ keys, lifeMs, resolve, reject, taken: 0 }),
+    );
     this.#schedule();
     await done;
   }
@@ -57,23 +76,37 @@ export class OpeningRounds {
   async #send(): Promise<void> {
     this.#isUnderWay = true;
     try {
-      while (this.#gathering.size > 0) await this.#sendRound(this.#take());
+      while (this.#queues.size > 0) await this.#sendRound(this.#take());
     } finally {
       this.#isUnderWay = false;
     }
   }
 
-  /** As much as one transaction may hold: whole parts, at least one. */
+  /** The same share of each container, in all as much as one transaction may hold; of very many, those that have waited longest. */
   #take(): Part[] {
-    const parts: Part[] = [];
-    let count = 0;
-    for (const [mirror, part] of this.#gathering) {
-      count += part.added.size;
-      if (parts.length > 0 && count > LIMITS.policyOpenedAtOnce) break;
-      parts.push(part);
-      this.#gathering.delete(mirror);
+    const queues = [...this.#queues].slice(0, LIMITS.policyOpenedAtOnce);
+    const share = Math.floor(LIMITS.policyOpenedAtOnce / queues.length);
+    return queues.map(([mirror, queue]) => this.#takeOf(mirror, queue, share));
+  }
+
+  #takeOf(mirror: OpenAddresses, queue: Queue, share: number): Part {
+    const added = new Map<string, number>();
+    const requests: Request[] = [];
+    for (let left = share; left > 0 && queue.requests.length > 0;) {
+      const [request] = queue.requests as [Request, ...Request[]];
+      const { keys, lifeMs, taken } = request;
+      const count = Math.min(left, keys.length - taken);
+      for (const key of keys.slice(taken, taken + count)) added.set(key, Math.max(lifeMs, added.get(key) ?? 0));
+      request.taken += count;
+      queue.count -= count;
+      left -= count;
+      requests.push(request);
+      if (request.taken === keys.length) queue.requests.shift();
     }
-    return parts;
+    // What is left of it waits behind the others.
+    this.#queues.delete(mirror);
+    if (queue.requests.length > 0) this.#queues.set(mirror, queue);
+    return { mirror, added, requests };
   }
 
   async #sendRound(parts: readonly Part[]): Promise<void> {
@@ -85,7 +118,8 @@ export class OpeningRounds {
       else for (const part of parts) await this.#sendRound([part]);
       return;
     }
-    for (const { waiting } of parts) for (const { resolve } of waiting) resolve();
+    for (const { requests } of parts)
+      for (const { taken, keys, resolve } of requests) if (taken === keys.length) resolve();
   }
 
   async #apply(parts: readonly Part[]): Promise<void> {
@@ -95,7 +129,15 @@ export class OpeningRounds {
     for (const [index, { mirror, added }] of parts.entries()) mirror.apply(added, removals[index] ?? [], nowMs);
   }
 
-  #fail({ waiting }: Part, error: unknown): void {
-    for (const { reject } of waiting) reject(error);
+  /** What would have followed of its answers is not opened any more. */
+  #fail({ mirror, requests }: Part, error: unknown): void {
+    const queue = this.#queues.get(mirror);
+    for (const request of requests) {
+      request.reject(error);
+      if (queue?.requests[0] !== request) continue;
+      queue.requests.shift();
+      queue.count -= request.keys.length - request.taken;
+      if (queue.requests.length === 0) this.#queues.delete(mirror);
+    }
   }
 }

@@ -18,7 +18,7 @@ import { portKey, readPortKey } from "../../kernel/nft-port-key.ts";
 import { type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import type { ClosedNetwork } from "../model/closed-network.ts";
-import { baseCommands, networkCommands } from "./base-rules.ts";
+import { baseCommands, heldCommands, networkCommands } from "./base-rules.ts";
 import { type PolicedContainer, containerCommands, lengthsOf, removalCommands } from "./container-rules.ts";
 import type { NftTable, SetElement } from "../../kernel/nft-table.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
@@ -26,6 +26,7 @@ import {
   ADDRESS_LENGTHS,
   type AddressLength,
   addressSet,
+  heldSet,
   judgingChain,
   linkChain,
   linkIndexOf,
@@ -105,6 +106,11 @@ export class PolicyTable implements Disposable {
   /** Reports changes of others, where they may remove the tables. */
   readonly #watch: NftWatch | undefined;
   #networks: readonly ClosedNetwork[];
+  /** Source addresses from which nothing is to pass, as keys, and those of them that the kernel has. */
+  #toHold: ReadonlySet<string> = new Set();
+  #held: ReadonlySet<string> = new Set();
+  /** Those of them that an earlier process left. */
+  #heldBefore: ReadonlySet<string> = new Set();
   /** Of the tables that hold what is installed. */
   #identity: string | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
@@ -187,6 +193,37 @@ export class PolicyTable implements Disposable {
     });
   }
 
+  /**
+   * Drops what these addresses send, and no others but those that an earlier process left, where they are kept. An address of a
+   * container that is policed has its rules.
+   */
+  async hold(addresses: readonly Uint8Array[], keepsOthers = false): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#restore();
+      this.#toHold = new Set([...addresses.map(keyOf), ...(keepsOthers ? this.#heldBefore : [])]);
+      const held = this.#held;
+      const changes = this.#heldChanges();
+      if (changes.length === 0) return;
+      try {
+        await this.#nft.transact(changes);
+      } catch (error) {
+        this.#held = held;
+        throw error;
+      }
+    });
+  }
+
+  /** What it takes to hold what is to be held; it is taken for done. */
+  #heldChanges(): NftCommand[] {
+    const isPoliced = (key: string): boolean =>
+      [...this.#installed.values()].some(({ sources, isLost }) => isLost !== true && sources.has(key));
+    const wanted = new Set([...this.#toHold].filter((key) => !isPoliced(key)));
+    const ended = [...this.#held].filter((key) => !wanted.has(key));
+    const begun = [...wanted].filter((key) => !this.#held.has(key));
+    this.#held = wanted;
+    return [...heldCommands("remove", ended.map(bytesOf)), ...heldCommands("add", begun.map(bytesOf))];
+  }
+
   /** Polices a container, or does it anew: what is open stays open, and nothing passes in between. */
   async apply(container: PolicedContainer, links: readonly PolicedLink[]): Promise<void> {
     await this.#inTurn(async () => {
@@ -238,6 +275,7 @@ export class PolicyTable implements Disposable {
     await this.#nft.transact([
       ...this.#whoCommands("remove", id, [...found.sources]),
       ...removalCommands(id, found.lengths),
+      ...this.#heldChanges(),
     ]);
     await this.#removeLinks(found.links);
   }
@@ -298,7 +336,11 @@ export class PolicyTable implements Disposable {
     // They may have been removed again before their identity was read.
     const found = this.#reader.identity();
     if (found !== undefined && found === this.#identity) return;
-    await this.#nft.transact([...baseCommands(0, this.#parts.resolvers), ...networkCommands(this.#networks)]);
+    await this.#nft.transact([
+      ...baseCommands(0, this.#parts.resolvers),
+      ...networkCommands(this.#networks),
+      ...heldCommands("add", [...this.#held].map(bytesOf)),
+    ]);
     this.#identity = this.#reader.identity();
     for (const each of this.#installed.values()) each.isLost = true;
     this.#parts.onLost?.();
@@ -352,6 +394,11 @@ export class PolicyTable implements Disposable {
     const sets = new Set(this.#reader.sets());
     const nowMs = performance.now();
     const sourcesOf = this.#adoptedSources();
+    const held = ADDRESS_LENGTHS.map(heldSet).filter((set) => sets.has(set));
+    this.#toHold =
+      this.#held =
+      this.#heldBefore =
+        new Set(held.flatMap((set) => this.#reader.elements(set)).map(({ key }) => keyOf(key)));
     for (const chain of this.#reader.chains("inet")) {
       const [, id] = /^judge-(.+)$/.exec(chain) ?? [];
       if (id === undefined) continue;
@@ -386,7 +433,7 @@ export class PolicyTable implements Disposable {
 /** What the tables have of it from before stays, until all of it is known again. */
 function withAddressesOf(before: Installed | undefined, container: PolicedContainer): PolicedContainer {
   const keys = new Set([...container.addresses.map(keyOf), ...(before?.sources.keys() ?? [])]);
-  return { ...container, addresses: [...keys].map((key) => Buffer.from(key, "latin1")) };
+  return { ...container, addresses: [...keys].map(bytesOf) };
 }
 
 function chainsLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): string[] {
@@ -432,6 +479,10 @@ async function isDeleted(socket: NftSocket, table: NftTable): Promise<boolean> {
 
 function keyOf(address: Uint8Array): string {
   return Buffer.from(address).toString("latin1");
+}
+
+function bytesOf(key: string): Buffer {
+  return Buffer.from(key, "latin1");
 }
 
 function openingKey({ address, protocol, port }: Opening): string {

@@ -103,6 +103,9 @@ function connectionRefusal(connection: EgressConnection, deciding: readonly Comp
     if (verdict === "allowed") return undefined;
     if (verdict === "denied") return deniedText(policies, destination);
   }
+  // No name opens the machine.
+  const closed = owner?.kind === "host" ? policies.find(({ host }) => host === "deny") : undefined;
+  if (closed !== undefined) return `policy ${closed.name}: host: deny (${closed.where})`;
   const names = connection.names.map((name) => presentedLabels(name)).filter((labels) => labels !== undefined);
   const stored = names.map((labels) => new StoredName(labels));
   const denied = stored.flatMap((name) => deciding.flatMap((each) => each.denied(name) ?? []));

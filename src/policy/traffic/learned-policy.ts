@@ -6,11 +6,15 @@ import { type EgressConnection, isUnasked } from "../../api/egress.ts";
 import { parseType } from "../../base/dns/record-type.ts";
 import { plain } from "../../base/model/address.ts";
 import { FOREIGN_SOURCES, type LocalSourceKey, localSourceOf } from "../../base/model/local-source.ts";
+import { readPattern } from "../../base/model/name-pattern.ts";
 import { isPrivate } from "../judge/private-address.ts";
 import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy-defaults.ts";
 import { readRule } from "../model/policy-rule.ts";
-import { safeWildcard } from "./safe-wildcard.ts";
+import { sharedBelow } from "../model/shared-domains.ts";
 import type { AskedName, Traffic } from "./traffic.ts";
+
+/** A domain like co.uk, of which the list of shared domains does not have all. */
+const REGISTRY = /^(?:ac|co|com|edu|gob|gov|gv|info|ltd|mil|name|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
 
 /** Whom the policy is for. */
 export interface LearnedFor {
@@ -170,4 +174,19 @@ function addressRules(connections: readonly EgressConnection[]): Rule[] {
 function byDomain(a: string, b: string): number {
   const [left, right] = [a, b].map((each) => each.split(".").toReversed().join("."));
   return (left ?? "") < (right ?? "") ? -1 : 1;
+}
+
+/**
+ * Where a wildcard stands for names of one owner. Below a domain in which strangers have names, at whatever depth, it
+ * could allow theirs, so the names stay as they are.
+ *
+ * The wildcard for the names right below a domain; undefined where strangers may have some.
+ */
+export function safeWildcard(domain: string): string | undefined {
+  const labels = domain.split(".");
+  if (labels.length < 2 || REGISTRY.test(domain)) return undefined;
+  for (let at = 0; at < labels.length - 1; at++) {
+    if (sharedBelow(readPattern(`*.${labels.slice(at).join(".")}`)) !== undefined) return undefined;
+  }
+  return `*.${domain}`;
 }

@@ -16,7 +16,7 @@ import type { Outcome } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
 import type { Repeatable } from "../wire/kernel-answer.ts";
 import type { Question } from "../wire/question.ts";
-import { type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
+import { type RelayOptions, relay, relayFailure, rotateAddresses } from "../wire/relay.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 import type { CacheEntry } from "./entry.ts";
 import { type LookupKey, keyHash } from "./key.ts";
@@ -52,7 +52,7 @@ export class CacheReader {
   readonly #options = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
   readonly #age = { seconds: 0 };
   /** Of the last answer, if it was a hit. */
-  readonly repeatable: Repeatable = { reply: undefined, sinceMs: 0, forMs: 0 };
+  readonly repeatable: Repeatable = { reply: undefined, sinceMs: 0, forMs: 0, rotated: 0 };
 
   constructor(parts: CacheReaderParts) {
     this.#parts = parts;
@@ -84,7 +84,9 @@ export class CacheReader {
     const nowMs = now();
     const options = this.#optionsOf(block, question, limit, isLocalName);
     const { offset, end } = question;
-    const reply = nowMs < entry.expiresMs ? entry.readReply() : undefined;
+    const isFresh = nowMs < entry.expiresMs;
+    const lacksAd = isFresh && options.wantsAuthentic && !entry.wasAskedForAd;
+    const reply = isFresh && !lacksAd ? entry.readReply() : undefined;
     if (reply !== undefined) {
       cache.touch(entry);
       if (!outcome.isOwn) entry.hits++;
@@ -97,12 +99,13 @@ export class CacheReader {
       outcome.result = QUERY_RESULT.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
       const length = relay(block, offset, options, reply, this.#age);
+      this.repeatable.rotated = rotateAddresses(block, offset, reply, question.type);
       this.#setRepeatable(reply, entry, nowMs);
       if (this.#isDue(entry, nowMs)) this.#refresh(client, serverList, entry);
       return length;
     }
     if (nowMs >= entry.failedUntilMs) {
-      this.trace?.record("cache", expiredText(entry, nowMs));
+      this.trace?.record("cache", lacksAd ? "miss: the servers were asked without AD" : expiredText(entry, nowMs));
       return miss(counts);
     }
     const stale = this.mayServeStale(entry, serverList, nowMs) ? entry.readReply() : undefined;
@@ -124,6 +127,7 @@ export class CacheReader {
     this.trace?.recordAnswer("cache", `all servers have failed; stale answer, expired ${ago(nowMs - entry.expiresMs)}`);
     outcome.result = QUERY_RESULT.stale;
     const length = relay(block, offset, options, stale, STALE_AGE, staleError(stale));
+    rotateAddresses(block, offset, stale, question.type);
     // While servers fail they are retried, but not for every client query.
     if (nowMs >= entry.failureUntilMs) this.#refresh(client, serverList, entry);
     return length;
@@ -154,7 +158,8 @@ export class CacheReader {
   }
 
   #refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
-    if (entry.isRefreshing) return;
+    // What asks in the background asks at a time that the client chooses, and does not count for its policy.
+    if (entry.isRefreshing || client.policy?.isEnforcing === true) return;
     this.trace?.record("cache", "refreshed in the background");
     this.#parts.onRefresh(client, serverList, entry);
   }

@@ -39,23 +39,39 @@ export class CacheWriter {
     return this.#owners.known(client);
   }
 
-  /** Stores a reply; returns for how many seconds, 0 if it is not cached. Adjusts its TTLs in place. */
-  store(client: Client, serverList: ServerList, key: CacheKey, reply: FreshReply): number {
+  /** Stores a reply, if it is to be kept; returns for how many seconds, 0 if it is not cached. Adjusts its TTLs in place. */
+  store(
+    client: Client,
+    serverList: ServerList,
+    key: CacheKey,
+    reply: FreshReply,
+    {
+      secondsMax,
+      isKept,
+      wasAskedForAd,
+    }: { readonly secondsMax: number; readonly isKept: boolean; readonly wasAskedForAd: boolean },
+  ): number {
     const { behaviour, policy, cache, now } = this.#parts;
-    const seconds = applyCacheTtl(reply, policy.cache, serverList.isDocker ? behaviour.ttlSeconds : undefined);
-    const isCacheable = behaviour.caches && seconds > 0;
+    const ofDocker = serverList.isDocker ? behaviour.ttlSeconds : secondsMax;
+    const seconds = applyCacheTtl(reply, policy.cache, Math.min(ofDocker, secondsMax));
+    const isCacheable = behaviour.caches && isKept && seconds > 0;
     const entry = isCacheable ? cache.put(key, this.#owners.of(client), reply) : undefined;
     if (entry === undefined) {
-      // The servers work again, so the old entry need not be served stale, even if the new reply is not cached.
-      const old = isCacheable ? undefined : cache.find(key);
-      if (old !== undefined) old.failureUntilMs = old.failedUntilMs = 0;
+      if (!isCacheable) this.endFailure(key);
       return 0;
     }
     entry.storedMs = now();
     entry.expiresMs = entry.storedMs + seconds * 1000;
     entry.failureUntilMs = entry.failedUntilMs = 0;
     entry.hits = 0;
+    entry.wasAskedForAd = wasAskedForAd;
     return seconds;
+  }
+
+  /** The servers work again, so an old entry need not be served stale, even if the new reply is not cached. */
+  endFailure(key: CacheKey): void {
+    const old = this.#parts.cache.find(key);
+    if (old !== undefined) old.failureUntilMs = old.failedUntilMs = 0;
   }
 
   /** All servers have failed: following queries fail at once, with the same reason. */
@@ -64,7 +80,9 @@ export class CacheWriter {
     const entry = behaviour.caches ? cache.put(key, this.#owners.of(client), undefined, why) : undefined;
     if (entry === undefined) return;
     const nowMs = now();
-    entry.failureUntilMs = nowMs + (wasSilent ? LIMITS.failureTimeoutMs : LIMITS.failureReplyMs);
+    // Meanwhile clients get a stale answer: the fresh one must not wait.
+    const isBrief = wasSilent || entry.hasReply;
+    entry.failureUntilMs = nowMs + (isBrief ? LIMITS.failureTimeoutMs : LIMITS.failureReplyMs);
     entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.hasReply ? nowMs + LIMITS.staleForMs : 0);
   }
 

@@ -21,7 +21,7 @@ const TYPE_AND_BITS = 1;
 const SCOPE = 2;
 const CELL = 3;
 const HITS = 4;
-const IS_REFRESHING = 5;
+const STATE = 5;
 /** Length of the name; flags of the reply; its rcode. */
 const NAME_BYTES_AND_FLAGS = 6;
 const RECORDS_AND_ERROR_BYTES = 7;
@@ -38,6 +38,9 @@ const FAILED_UNTIL = 3;
 /** Bytes per row, without its cells. */
 export const COLUMNS_COST = WORDS * Int32Array.BYTES_PER_ELEMENT + TIMES * Float64Array.BYTES_PER_ELEMENT;
 
+/** Flags of the state. */
+const IS_REFRESHING = 1;
+const WAS_ASKED_FOR_AD = 2;
 const HAS_REPLY = 1 << 8;
 const IS_TRUNCATED = 1 << 9;
 const IS_AUTHENTIC = 1 << 10;
@@ -292,11 +295,20 @@ export class CacheEntry {
 
   /** A refresh is in flight. */
   get isRefreshing(): boolean {
-    return this.#word(IS_REFRESHING) !== 0;
+    return (this.#word(STATE) & IS_REFRESHING) !== 0;
   }
 
   set isRefreshing(is: boolean) {
-    this.#setWord(IS_REFRESHING, is ? 1 : 0);
+    this.#setState(IS_REFRESHING, is);
+  }
+
+  /** The servers were asked with AD or DO, so the reply has AD if they have validated it. */
+  get wasAskedForAd(): boolean {
+    return (this.#word(STATE) & WAS_ASKED_FOR_AD) !== 0;
+  }
+
+  set wasAskedForAd(was: boolean) {
+    this.#setState(WAS_ASKED_FOR_AD, was);
   }
 
   get #nameBytes(): number {
@@ -317,6 +329,11 @@ export class CacheEntry {
 
   #setWord(word: number, value: number): void {
     this.#columns.words[this.row * WORDS + word] = value;
+  }
+
+  #setState(flag: number, is: boolean): void {
+    const state = this.#word(STATE);
+    this.#setWord(STATE, is ? state | flag : state & ~flag);
   }
 
   #time(time: number): number {

@@ -4,9 +4,9 @@
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { AD, ANSWERS_AT, AUTHORITIES_AT, CD, CODES_AT, FLAGS_AT, OPCODE, RD, opcodeOf } from "../../base/dns/header.ts";
-import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";
 import { isMetaType } from "../../base/dns/record-type.ts";
 import { CLASS } from "../../base/dns/record.ts";
+import { areOptionsHopByHop } from "../wire/hop-options.ts";
 import type { Question } from "../wire/question.ts";
 
 /** With DNSSEC records, and without validation, are different answers to the same question (RFC 4035, 3.2). */
@@ -14,9 +14,6 @@ const WITH_DNSSEC = 1;
 const UNCHECKED = 2;
 /** The answer is for this query only. */
 export const NOT_SHAREABLE = -1;
-
-/** Options between two neighbours only. */
-const HOP_BY_HOP = new Set<number>([OPTION.NSID, OPTION.COOKIE, OPTION.KEEPALIVE, OPTION.PADDING]);
 
 /** DO and CD as one number; NOT_SHAREABLE if the answer is for this query only. */
 export function shareBits(block: Buffer, question: Question): number {
@@ -35,19 +32,12 @@ export function isDnssecOk(bits: number): boolean {
   return (bits & WITH_DNSSEC) !== 0;
 }
 
-/** The flags of the upstream query: AD, to learn whether records were validated, and the CD of the key. */
+/** The flags of the upstream query that follow from the key. */
 export function upstreamFlags(bits: number): number {
-  return AD | ((bits & UNCHECKED) === 0 ? 0 : CD);
+  return (bits & UNCHECKED) === 0 ? 0 : CD;
 }
 
 /** Whether the header of a query requests the AD bit (RFC 6840, 5.7). */
 export function requestsAuthentic(query: Buffer, offset: number): boolean {
   return ((query[offset + CODES_AT] as number) & AD) !== 0;
-}
-
-function areOptionsHopByHop(block: Buffer, start: number, end: number): boolean {
-  for (let at = start; at + OPTION_FIXED_BYTES <= end; at += OPTION_FIXED_BYTES + u16(block, at + 2)) {
-    if (!HOP_BY_HOP.has(u16(block, at))) return false;
-  }
-  return true;
 }

@@ -3,26 +3,35 @@
  * A client has the view of its namespace, its limits, its query history and its failing names.
  */
 import { RCODE } from "../../base/dns/rcode.ts";
+import { sentProbes } from "../../base/model/probe-message.ts";
 import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
-import { AskedAnswers } from "./asked-answers.ts";
-import { OwnQueries } from "./own-queries.ts";
-import { RecentCounts } from "./recent-counts.ts";
-import { Slots } from "./slots.ts";
-import { StreamTurn } from "./stream-turn.ts";
+import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { FailureTable } from "../failures/failure-table.ts";
-import type { AnsweredNames } from "../history/answered-names.ts";
 import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { RepeatedOutcome } from "../record/repeated-outcome.ts";
-import { type Shares, sharePools } from "./shares.ts";
-import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Verdicts } from "../verdict/verdicts.ts";
+import { AskedAnswers } from "./asked-answers.ts";
+import { RecentCounts } from "./recent-counts.ts";
+import { Slots } from "./slots.ts";
+import { StreamTurn } from "./stream-turn.ts";
+import { type Shares, sharePools } from "./shares.ts";
+
+/** Distinguishes the ports of the two transports. */
+const STREAM = 0x10000;
 
 /** Opens a socket to a server from the namespace that the server is reached from; throws on failure. */
 export type Dial = (server: Server, type: "udp" | "tcp") => number;
+
+/** What an observer notes of one client. */
+export interface OutcomeNote {
+  /** The object is reused: what is wanted of it is copied. It costs every query, so it allocates nothing. */
+  note(outcome: Outcome): void;
+}
 
 let clientsCreated = 0;
 const repeatedOutcome = new RepeatedOutcome();
@@ -45,8 +54,8 @@ export class Client {
   readonly history: QueryHistory;
   /** Its names that fail. */
   readonly failures: FailureTable;
-  /** The names that it was answered addresses with; undefined where nobody may ask. */
-  answered: AnsweredNames | undefined;
+  /** What observers note of it. */
+  notes: readonly OutcomeNote[] = [];
   /** What Docker's resolver answered it. */
   readonly asked = new AskedAnswers();
   /** Queries of dns11's own that will come from its namespace. */
@@ -110,6 +119,13 @@ export class Client {
     failures.bringUpToDate = this.#bringUpToDate;
   }
 
+  /** A probe with this nonce is about to be sent. */
+  expectProbe(nonce: string): void {
+    this.probeNonce = nonce;
+    this.probeSeen.udp = this.probeSeen.tcp = false;
+    sentProbes.add(nonce);
+  }
+
   /** Counts the outcome of a query and adds it to the history and, if it matters there, to the failures. */
   record(outcome: Outcome): void {
     const { stage, result } = outcome;
@@ -118,7 +134,7 @@ export class Client {
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
     if (!isAnswered) return;
     this.history.note(outcome);
-    this.answered?.note(outcome);
+    for (const each of this.notes) each.note(outcome);
     this.verdicts?.tape(outcome);
     // What a test wanted is no failure.
     if (outcome.rule !== undefined && result !== QUERY_RESULT.denied) return;
@@ -203,4 +219,71 @@ export class Client {
     if (failures.bringUpToDate === this.#bringUpToDate) failures.bringUpToDate = undefined;
     for (const act of this.#closeCallbacks) act();
   }
+}
+
+/**
+ * Queries that dns11 itself is about to send from inside a container's namespace: lookups and the doctor's tests.
+ * They are announced by source port, and count nowhere as queries of the container. A port is announced by dns11 or over the
+ * control socket, for one query and a few seconds; a container cannot announce any, and so cannot hide its queries.
+ */
+export class OwnQueries {
+  /** When each announced port is forgotten. */
+  readonly #untilMs = new Map<number, number>();
+  /** Those whose queries no rule judges. */
+  readonly #exempt = new Set<number>();
+  /** Whether no rule judges the query that was taken last. */
+  isExempt = false;
+  readonly #now: () => number;
+  readonly #onUdp: (ports: readonly number[]) => void;
+
+  /** `onUdp` is called when the ports that are announced for UDP have changed. */
+  constructor(
+    now: () => number = () => performance.now(),
+    onUdp: (ports: readonly number[]) => void = () => undefined,
+  ) {
+    this.#now = now;
+    this.#onUdp = onUdp;
+  }
+
+  /** The ports that are announced for UDP. */
+  get udpPorts(): readonly number[] {
+    return [...this.#untilMs.keys()].filter((key) => key < STREAM);
+  }
+
+  /** Whether any is announced, which is rare. */
+  get areExpected(): boolean {
+    return this.#untilMs.size > 0;
+  }
+
+  /** `isExempt`: it is about dns11, not about what the container gets, so no rule of a test judges it. */
+  announce(isStream: boolean, port: number, isExempt = false): void {
+    const now = this.#now();
+    for (const [key, untilMs] of this.#untilMs) if (untilMs <= now) this.#forget(key);
+    if (this.#untilMs.size < LIMITS.ownQueries) {
+      const key = keyOf(isStream, port);
+      this.#untilMs.set(key, now + LIMITS.ownQueryMs);
+      if (isExempt) this.#exempt.add(key);
+    }
+    if (!isStream) this.#onUdp(this.udpPorts);
+  }
+
+  /** Whether a query from this port is an announced one; it is announced no more. */
+  take(isStream: boolean, port: number): boolean {
+    const key = keyOf(isStream, port);
+    const untilMs = this.#untilMs.get(key);
+    if (untilMs === undefined) return false;
+    this.isExempt = this.#exempt.has(key);
+    this.#forget(key);
+    if (!isStream) this.#onUdp(this.udpPorts);
+    return this.#now() < untilMs;
+  }
+
+  #forget(key: number): void {
+    this.#untilMs.delete(key);
+    this.#exempt.delete(key);
+  }
+}
+
+function keyOf(isStream: boolean, port: number): number {
+  return isStream ? STREAM + port : port;
 }

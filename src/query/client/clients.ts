@@ -5,23 +5,31 @@
 import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
 import type { View } from "../../base/model/view.ts";
 import type { FailureTables } from "../failures/failure-tables.ts";
-import type { AnsweredTables } from "../history/answered-tables.ts";
 import type { QueryHistories } from "../history/query-histories.ts";
 import { Client, type Dial } from "./client.ts";
 import { Minutes } from "./recent-counts.ts";
+import type { OutcomeNote } from "./client.ts";
 import type { SharePools } from "./shares.ts";
 import { type SlotLimit, Slots } from "./slots.ts";
+
+/** It notes what the clients of all containers ask and are answered. */
+export interface QueryObserver {
+  /** A container has a client from now on. */
+  open(containerId: string): OutcomeNote;
+  /** It has one less: one that is attached again has two for a moment. */
+  close(containerId: string): void;
+}
 
 interface ClientsParts {
   readonly slots?: SlotLimit;
   readonly histories: QueryHistories;
   readonly failures: FailureTables;
-  readonly answered?: AnsweredTables;
   readonly shares: SharePools;
 }
 
 export class Clients {
   readonly #parts: ClientsParts;
+  readonly #observers: QueryObserver[] = [];
   readonly #minutes = new Minutes();
   readonly #open = new Map<string, Client>();
   /** With those of containers that are being attached again. */
@@ -31,13 +39,19 @@ export class Clients {
     this.#parts = parts;
   }
 
+  /** Of clients that are opened from now on. */
+  observe(observer: QueryObserver): void {
+    this.#observers.push(observer);
+  }
+
   /** Until it is closed. A container that is attached again has two clients for a moment; the later one is its client. */
   open(containerId: string, view: View, dial: Dial): Client {
-    const { slots, histories, failures, answered, shares } = this.#parts;
+    const { slots, histories, failures, shares } = this.#parts;
     const history = histories.open(containerId);
     const failing = failures.open(containerId);
     const client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
-    client.answered = answered?.open(containerId);
+    const observers = [...this.#observers];
+    client.notes = observers.map((observer) => observer.open(containerId));
     this.#minutes.open(client.recent);
     this.#open.set(containerId, client);
     this.#all.add(client);
@@ -47,7 +61,7 @@ export class Clients {
       this.#minutes.close(client.recent);
       histories.close(history);
       failures.close(failing);
-      answered?.close(containerId);
+      for (const observer of observers) observer.close(containerId);
     });
     return client;
   }

@@ -76,7 +76,8 @@ export class FailureTable {
     if (!policy.isEnabled || !isResolved || nameEnd === 0) return;
     name.read(outcome);
     if (rcode === 0 && !lacksAddress) {
-      if (policy.hasNames) this.#succeed(outcome);
+      // A truncated reply is no answer yet: it sends the client to TCP, where it may fail.
+      if (policy.hasNames && !outcome.isTruncated) this.#succeed(outcome);
     } else this.#fail(outcome, policy.hasNames, repeated);
   }
 

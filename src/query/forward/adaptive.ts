@@ -13,7 +13,7 @@ import { Places } from "../../base/lib/places.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
-import { missingText } from "../../base/model/server-text.ts";
+import { missingText, serverText } from "../../base/model/server-text.ts";
 import type { Route } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import type { DeferredQuery } from "../ports.ts";
@@ -23,12 +23,14 @@ import { type CacheReader, STALE_AGE, staleError } from "../cache/cache-reader.t
 import type { CacheEntry } from "../cache/entry.ts";
 import { type CacheKey, isSameKey } from "../cache/key.ts";
 import type { CacheOwner, ReplyCache } from "../cache/reply-cache.ts";
-import { NOT_SHAREABLE, isDnssecOk } from "../cache/shareable.ts";
+import { NOT_SHAREABLE, isDnssecOk, requestsAuthentic } from "../cache/shareable.ts";
 import type { Meter } from "../record/meter.ts";
 import type { Forward } from "../ports.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
 import { AnswerGate } from "../gate/answer-gate.ts";
+import { sentQuery } from "../gate/sent-query.ts";
 import type { Trace } from "../trace.ts";
+import { withoutHopByHop } from "../wire/hop-options.ts";
 import { type FreshReply, readFreshReply } from "../wire/shared-reply.ts";
 import { Admission } from "./admission.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -138,13 +140,16 @@ export class AdaptiveForwarder {
     const question = queryForKey(key);
     this.#refreshing++;
     this.#writer.beginRefresh(entry);
-    const message = queryFor(question, question.length, key.bits);
+    const hasOpt = isDnssecOk(key.bits);
+    const extras = { hasOpt, isAuthentic: entry.wasAskedForAd && !hasOpt };
+    const message = queryFor(question, question.length, key.bits, extras);
     this.#send({ client, serverList, key, isRefresh: true, message, questionEnd: question.length, waiters: [] });
   }
 
   /** Upstream replies may have changed: queries in flight are not cached, and no query joins them. */
   invalidate(): void {
     this.#byHash.clear();
+    this.#gate.forget();
     this.#writer.clear();
     this.#parts.pool.dropHostServers();
   }
@@ -160,6 +165,7 @@ export class AdaptiveForwarder {
       this.#byHash.delete(hash);
       inFlight++;
     }
+    this.#gate.forget();
     return { replies: this.#writer.removeNamed(name), inFlight };
   }
 
@@ -213,7 +219,9 @@ export class AdaptiveForwarder {
     const { questionEnd } = deferred;
     if (deferred.bits === NOT_SHAREABLE || looping.length > 0) {
       // A reply from other servers than usual must not be shared.
-      const message = Buffer.from(deferred.query);
+      const sent = sentQuery(deferred);
+      // What is signed must arrive as it is.
+      const message = deferred.signature === undefined ? withoutHopByHop(sent, questionEnd) : Buffer.from(sent);
       this.#send({ client, serverList, looping, key: undefined, message, questionEnd, waiters: [waiter] });
       return;
     }
@@ -224,13 +232,17 @@ export class AdaptiveForwarder {
     const isShareable = behaviour.handlesTruncation || waiter.transport === "udp";
     // What waits in another container's queue to the server may wait for long.
     const isOnItsWay = query?.isSent === true || query?.request.client === client;
-    const mayJoin = behaviour.coalesces && isShareable && isOnItsWay && !waiter.isRequeued;
+    const isAuthentic = deferred.policy?.isEnforcing === true || requestsAuthentic(deferred.query, 0);
+    const hasAd = !isAuthentic || (query !== undefined && asksForAd(query.request));
+    const mayJoin = behaviour.coalesces && isShareable && isOnItsWay && hasAd && !waiter.isRequeued;
     if (query !== undefined && mayJoin && this.#isEarly(query)) {
       query.request.waiters.push(waiter);
       this.#recordJoin(query, deferred.trace);
       return;
     }
-    const message = queryFor(deferred.query, deferred.questionEnd, deferred.bits);
+    // A policy leaves nothing to the client: what it has sent does not show.
+    const hasOpt = deferred.policy?.isEnforcing === true ? deferred.isDnssecOk : deferred.hasOpt;
+    const message = queryFor(sentQuery(deferred), questionEnd, deferred.bits, { hasOpt, isAuthentic });
     this.#send({ client, serverList, key, message, questionEnd, waiters: [waiter] });
   }
 
@@ -252,11 +264,14 @@ export class AdaptiveForwarder {
         checksReplies: behaviour.checksReplies && !hasSignedWaiter(waiters),
         // A query that cannot be shared may need TCP, such as a zone transfer.
         usesTcp: policy.forward.usesTcp || (isStream && key === undefined),
+        isStream,
         endMs: (waiters[0]?.arrivedMs ?? now()) + Math.min(policy.forward.budgetMs, client.view.budgetMs ?? Infinity),
         dial: client.dial,
         isTransfer: TRANSFERS.has(waiters[0]?.deferred.type ?? 0),
         queueTo: (nameserver) => this.#parts.pool.queueTo(client, nameserver),
         streamsTo: (nameserver) => this.#parts.pool.streamsTo(client, nameserver),
+        share: client.shares.queryBytes,
+        nameHash: waiters[0]?.deferred.nameHash ?? key?.hash ?? 0,
         message,
         questionEnd,
         isOptOurs: key !== undefined,
@@ -291,11 +306,12 @@ export class AdaptiveForwarder {
     }
     if (result.isClientLimit) this.#requeueOthers(query);
     if (result.kind === "failed") return this.#finishFailed(query, result, isCurrent && !result.isClientLimit);
-    // Without EDNS there are no DNSSEC records, which the next client might need.
-    const lacksDnssec = key !== undefined && result.isWithoutEdns && isDnssecOk(key.bits);
     const reply = key === undefined ? undefined : readFreshReply(result.message);
     const matchesQuestion = reply?.questionEnd === questionEnd;
-    if (isCurrent && matchesQuestion && !lacksDnssec) this.#store(query.request, key, reply);
+    // What is missing might be what the next client needs.
+    if (isCurrent && result.isLess) this.#writer.endFailure(key);
+    else if (isCurrent && matchesQuestion) this.#store(query.request, key, reply, result);
+    if (!result.isWhole) this.#requeueStreams(query);
     this.#give(waiters, result, matchesQuestion ? reply : undefined);
   }
 
@@ -337,9 +353,28 @@ export class AdaptiveForwarder {
     }
   }
 
-  #store({ client, serverList, waiters }: UpstreamRequest, key: CacheKey, reply: FreshReply): void {
-    const seconds = this.#writer.store(client, serverList, key, reply);
-    const what = seconds === 0 ? `not cached: ${notCachedReason(reply)}` : `cached for ${seconds} s`;
+  /** A query over TCP may wait longer for the whole reply, and get it from another server. */
+  #requeueStreams({ request: { waiters } }: InFlightQuery): void {
+    for (const waiter of waiters.slice(1)) {
+      if (waiter.transport === "udp" || waiter.isDone || waiter.isRequeued) continue;
+      waiters.splice(waiters.indexOf(waiter), 1);
+      waiter.isRequeued = true;
+      guard.defer(waiter.client.number, () => this.#startSafely(waiter));
+    }
+  }
+
+  #store(request: UpstreamRequest, key: CacheKey, reply: FreshReply, result: Received): void {
+    const { client, serverList, waiters } = request;
+    const { passedOver, isClientLimit } = result;
+    const seconds = this.#writer.store(client, serverList, key, reply, {
+      // The server before it may answer otherwise as soon as it is back.
+      secondsMax: passedOver === undefined ? Number.POSITIVE_INFINITY : LIMITS.lowerReplySeconds,
+      isKept: !isClientLimit,
+      wasAskedForAd: asksForAd(request),
+    });
+    const before = passedOver === undefined ? "" : `, as ${serverText(passedOver)} may answer otherwise`;
+    const why = isClientLimit ? "other containers may be answered by another server" : notCachedReason(reply);
+    const what = seconds === 0 ? `not cached: ${why}` : `cached for ${seconds} s${before}`;
     for (const { deferred } of waiters) deferred.trace?.record("cache", what);
   }
 
@@ -413,6 +448,11 @@ export class AdaptiveForwarder {
   #error(code: number, text: string): Buffer | undefined {
     return this.#parts.behaviour.sendsExtendedErrors ? errorOption(code, text) : undefined;
   }
+}
+
+/** Whether the reply has AD if the server has validated it. */
+function asksForAd({ key, message }: UpstreamRequest): boolean {
+  return requestsAuthentic(message, 0) || (key !== undefined && isDnssecOk(key.bits));
 }
 
 const TRUNCATED = [

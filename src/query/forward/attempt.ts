@@ -22,7 +22,7 @@ export type OnEnd = (outcome: AttemptResult) => void;
 
 /** Receives the result of each attempt, with the server and the time of sending. */
 export interface AttemptListener<To> {
-  onReply(to: To, message: Buffer, sentMs: number, isStream: boolean): void;
+  onReply(to: To, message: Buffer, sentMs: number, isStream: boolean, sent: Buffer): void;
   onUnreachable(to: To, reason: string, sentMs: number, isStream: boolean): void;
   onForgery(to: To): void;
   /** The upstream query has ended. */
@@ -63,7 +63,7 @@ export class Attempt<To> implements Exchange {
   }
 
   onReply(message: Buffer): void {
-    this.#listener.onReply(this.#to, message, this.#sentMs, this.#isStream);
+    this.#listener.onReply(this.#to, message, this.#sentMs, this.#isStream, this.message);
   }
 
   onUnreachable(reason: string): void {

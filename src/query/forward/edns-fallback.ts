@@ -1,37 +1,120 @@
 /**
- * EdnsFallback: queries without EDNS, for servers that reject it.
+ * EdnsFallback: queries without EDNS and AD, for servers that reject them and for networks that drop them. EDNS and AD are what our
+ * query for a shared reply has beside its question, because its client has asked with them.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
-import { ADDITIONALS_AT, RCODE_BITS } from "../../base/dns/header.ts";
-import { DO, OPT_BYTES, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
+import { AD, ADDITIONALS_AT, CODES_AT, RCODE_BITS } from "../../base/dns/header.ts";
+import { DO, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
+import type { Nameserver } from "../upstream/nameserver.ts";
 import type { UpstreamReply } from "../wire/upstream-reply.ts";
 import type { UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { UpstreamCandidate } from "./server-order.ts";
 
+/** As bits. */
+const EDNS = 1;
+export const AUTHENTIC = 2;
+const TEXTS = ["", "EDNS", "AD", "EDNS and AD"];
+
 /** From the end of the question to the flags of the OPT after it. */
 const FLAGS_AFTER_QUESTION = 1 + OPT_FLAGS_AT;
 
-/** The query for a server, without its OPT if the server rejects EDNS. */
-export function messageFor(
-  { message, isOptOurs, questionEnd, clientNumber }: UpstreamQueryPlan,
-  { nameserver, isWithoutEdns }: UpstreamCandidate,
-  now: number,
-): Buffer {
-  // A query for DNSSEC records needs its OPT, even if the server rejected EDNS earlier.
-  const wantsDnssec = ((message[questionEnd + FLAGS_AFTER_QUESTION] ?? 0) & DO) !== 0;
-  const isKnownWithoutEdns = !wantsDnssec && !nameserver.speaksEdns(now, clientNumber);
-  if (!isOptOurs || !(isWithoutEdns || isKnownWithoutEdns)) return message;
-  const withoutEdns = Buffer.from(message.subarray(0, message.length - OPT_BYTES));
-  setU16(withoutEdns, ADDITIONALS_AT, 0);
-  return withoutEdns;
+type SentQuery = Pick<UpstreamQueryPlan, "message" | "questionEnd" | "isOptOurs">;
+
+/** Which of both a query has, which is the plan's or was made of it; none of a query that is passed on as it came. */
+export function extrasOf({ questionEnd, isOptOurs }: SentQuery, message: Buffer): number {
+  if (!isOptOurs) return 0;
+  const hasAd = ((message[CODES_AT] as number) & AD) !== 0;
+  return (message.length > questionEnd ? EDNS : 0) | (hasAd ? AUTHENTIC : 0);
 }
 
-/** Whether a reply rejects our OPT. A server that supports EDNS has an OPT in its error replies (RFC 6891, 7). */
-export function rejectsEdns({ isOptOurs }: UpstreamQueryPlan, { message, rcode }: UpstreamReply): boolean {
-  if (!isOptOurs) return false;
-  const isRefusal = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP || rcode === RCODE.BADVERS;
-  return isRefusal && (rcode === RCODE.BADVERS || u16(message, ADDITIONALS_AT) === 0);
+export function extrasText(extras: number): string {
+  return TEXTS[extras] as string;
+}
+
+/** The query for a server, without what it does not answer. */
+export function messageFor(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): Buffer {
+  const { message, questionEnd } = plan;
+  const extras = extrasOf(plan, message);
+  if (extras === 0) return message;
+  const left = extras & (candidate.without | knownWithout(plan, candidate.nameserver, now));
+  if (left === 0) return message;
+  const plainer = Buffer.from(message.subarray(0, (left & EDNS) === 0 ? message.length : questionEnd));
+  if ((left & EDNS) !== 0) setU16(plainer, ADDITIONALS_AT, 0);
+  if ((left & AUTHENTIC) !== 0) plainer[CODES_AT] = (plainer[CODES_AT] as number) & ~AD;
+  return plainer;
+}
+
+/** What is left out of each query to the server. */
+function knownWithout(plan: UpstreamQueryPlan, nameserver: Nameserver, now: number): number {
+  const isRejecting = nameserver.isRejecting(now, plan.clientNumber);
+  const { edns, ad } = nameserver.silentTo;
+  // A query for DNSSEC records needs its OPT, even if there was no answer to one earlier.
+  const isWithoutOpt = !wantsDnssec(plan) && (isRejecting || edns.isKnown(now));
+  return (isWithoutOpt ? EDNS : 0) | (isRejecting || ad.isKnown(now) ? AUTHENTIC : 0);
+}
+
+/** The server was silent, and is asked again: what the next query leaves out for that. */
+export function leftAfterSilence(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): number {
+  const extras = extrasOf(plan, plan.message);
+  if (extras === 0) return 0;
+  const { nameserver } = candidate;
+  const { edns, ad } = nameserver.silentTo;
+  const sent = extras & ~(candidate.without | knownWithout(plan, nameserver, now));
+  let left = 0;
+  if ((sent & EDNS) !== 0) {
+    edns.recordSilence();
+    // The reply to a slow name would lack its signatures.
+    if (wantsDnssec(plan) ? edns.isRepeated || edns.isKnown(now) : edns.isSuspected(now)) left |= EDNS;
+  }
+  if ((sent & AUTHENTIC) !== 0) {
+    ad.recordSilence();
+    if (ad.isSuspected(now)) left |= AUTHENTIC;
+  }
+  return left;
+}
+
+/** `sent` was rejected for what it has, which is no silence. */
+export function learnFromRejection(sent: number, { nameserver }: UpstreamCandidate, now: number): void {
+  if ((sent & EDNS) !== 0) nameserver.silentTo.edns.recordAnswer(now);
+}
+
+/** A reply to `sent` has come: what the server answers, and what it was silent to. Returns what it is silent to from now on. */
+export function learnFrom(sent: number, candidate: UpstreamCandidate, now: number): number {
+  const { edns, ad } = candidate.nameserver.silentTo;
+  if ((sent & EDNS) !== 0) edns.recordAnswer(now);
+  if ((sent & AUTHENTIC) !== 0) ad.recordAnswer(now);
+  const missing = candidate.silentTo & ~sent;
+  if (missing === 0) return 0;
+  const isEdns = (missing & EDNS) !== 0 && edns.recordOther(now);
+  const isAd = (missing & AUTHENTIC) !== 0 && ad.recordOther(now);
+  return (isEdns ? EDNS : 0) | (isAd ? AUTHENTIC : 0);
+}
+
+/** Whether the shared reply may lack what its clients have asked for, and not because the server never answers that. */
+export function isLess(plan: UpstreamQueryPlan, sent: number, nameserver: Nameserver, now: number): boolean {
+  const missing = extrasOf(plan, plan.message) & ~sent;
+  if (missing === 0) return false;
+  const lacksSignatures = (missing & EDNS) !== 0 && wantsDnssec(plan);
+  return lacksSignatures || (missing & ~knownWithout(plan, nameserver, now) & AUTHENTIC) !== 0;
+}
+
+/**
+ * Whether a reply rejects what `sent` had beside its question. A server that supports EDNS has an OPT in its error replies (RFC 6891,
+ * 7). One that answers other queries with AD means something else.
+ */
+export function rejectsExtras(
+  sent: number,
+  { message, rcode }: UpstreamReply,
+  { silentTo }: Nameserver,
+  now: number,
+): boolean {
+  if (sent === 0) return false;
+  const isUnread = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP;
+  const mayRejectAd = (sent & AUTHENTIC) !== 0 && (isUnread || rcode === RCODE.REFUSED);
+  if (mayRejectAd && !silentTo.ad.isAnsweredLately(now)) return true;
+  if ((sent & EDNS) === 0) return false;
+  return rcode === RCODE.BADVERS || (isUnread && u16(message, ADDITIONALS_AT) === 0);
 }
 
 /**
@@ -40,4 +123,8 @@ export function rejectsEdns({ isOptOurs }: UpstreamQueryPlan, { message, rcode }
  */
 export function concernsClient({ isOptOurs }: UpstreamQueryPlan, { rcode }: UpstreamReply): boolean {
   return rcode <= RCODE_BITS || (!isOptOurs && (rcode === RCODE.BADVERS || rcode === RCODE.BADCOOKIE));
+}
+
+function wantsDnssec({ message, questionEnd }: SentQuery): boolean {
+  return ((message[questionEnd + FLAGS_AFTER_QUESTION] ?? 0) & DO) !== 0;
 }

@@ -21,6 +21,7 @@ import { guard } from "../../base/lib/guard.ts";
 import type { Client } from "../client/client.ts";
 import { AnswerGate } from "../gate/answer-gate.ts";
 import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
+import { sentQuery, restoreQuestion } from "../gate/sent-query.ts";
 import type { DeferredQuery, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import type { Meter, UpstreamFailure } from "../record/meter.ts";
@@ -147,7 +148,9 @@ export class SequentialForwarder {
       onEnd({ kind: "failed", reason: "the query has a TSIG, and dns11 has no key" });
       return;
     }
-    const sent = isTsig ? { ...deferred, query: withoutLast(deferred.query, signature.at) } : deferred;
+    // A policy has taken the signature out already.
+    const query = isTsig ? withoutLast(deferred.query, signature.at) : sentQuery(deferred);
+    const sent = query === deferred.query ? deferred : { ...deferred, query };
     let fd;
     try {
       fd = client.dial(server, transport);
@@ -176,6 +179,7 @@ export class SequentialForwarder {
       return;
     }
     pending.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
+    restoreQuestion(message, pending.deferred);
     if (rcode === RCODE.NXDOMAIN && pending.deferred.isLocalName) clearRcode(message);
     this.#respond(pending, message, "forwarded", server);
   }
@@ -203,8 +207,9 @@ export class SequentialForwarder {
     const { client, deferred, transport } = pending;
     pending.isDone = true;
     const { alias } = deferred;
-    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     const { policy, shares } = client;
+    if (policy !== undefined) this.#gate.answered(policy, deferred, transport, { reply: answer, result });
+    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     if (policy === undefined) return this.#give(pending, { reply, result }, server);
     const deferredAnswer = { deferred, transport, reply, result };
     const judge = { policy, share: shares.queryBytes };

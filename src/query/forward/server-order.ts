@@ -18,18 +18,28 @@ export const WAITS_IN_QUEUE = "too many queries of the container wait for it";
 /** A server of the list, and its state in this upstream query. */
 export interface UpstreamCandidate extends QueuedQuery {
   readonly nameserver: Nameserver;
+  /** In the list, or where it begins if servers rotate; a server that is down is tried later, and keeps its place. */
+  readonly place: number;
   /** The client's queries to it, once it is tried. */
   queue: ServerQueue | undefined;
-  /** `waiting`: for its turn in the container's queue to the server. */
-  state: "untried" | "waiting" | "pending" | "failed";
+  /** `waiting`: for its turn in the container's queue to the server. `held`: its reply waits for servers before it in the list. */
+  state: "untried" | "waiting" | "pending" | "held" | "failed";
   tries: number;
+  /** It was asked a second time when the next server was asked. */
+  isAskedAgain: boolean;
+  /** It has declined to answer, which is its last word. */
+  hasRefused: boolean;
   reason: string;
   /** Errors of the sockets on which it was queried. */
   socketErrors: number;
   /** It could not be reached at all, which is the condition for using a backup. */
   isUnreachable: boolean;
-  /** It is queried without EDNS, which it rejected. */
-  isWithoutEdns: boolean;
+  /** What its queries leave out, EDNS and AD, because it rejected them or was silent; and the latter part alone. */
+  without: number;
+  silentTo: number;
+  /** When it was queried over TCP, and whether nothing but TCP may still bring its reply. */
+  tcpMs: number | undefined;
+  isTcpOnly: boolean;
 }
 
 interface OrderParts {
@@ -49,27 +59,33 @@ export function orderServers(
 ): UpstreamCandidate[] {
   const [only] = nameservers;
   // Most lists have one server, and so no order.
-  if (nameservers.length === 1 && only !== undefined && looping.length === 0) return [candidateOf(only)];
+  if (nameservers.length === 1 && only !== undefined && looping.length === 0) return [candidateOf(only, 0)];
   const usable = nameservers.filter((nameserver) => !looping.includes(nameserver));
   const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
   const rotated = [...usable.slice(start), ...usable.slice(0, start)];
   const rank = (nameserver: Nameserver): number =>
     Number(nameserver.server.isBackup === true) * 2 +
     Number(policy.order === "adaptive" && nameserver.health.checkIsDown(now, clientNumber));
-  const ordered = rotated.length > 1 ? rotated.toSorted((a, b) => rank(a) - rank(b)) : rotated;
-  return ordered.map(candidateOf);
+  const candidates = rotated.map(candidateOf);
+  return candidates.length > 1 ? candidates.toSorted((a, b) => rank(a.nameserver) - rank(b.nameserver)) : candidates;
 }
 
-function candidateOf(nameserver: Nameserver): UpstreamCandidate {
+function candidateOf(nameserver: Nameserver, place: number): UpstreamCandidate {
   return {
     nameserver,
+    place,
     queue: undefined,
     state: "untried",
     tries: 0,
+    isAskedAgain: false,
+    hasRefused: false,
     socketErrors: 0,
     reason: TIMED_OUT,
     isUnreachable: false,
-    isWithoutEdns: false,
+    without: 0,
+    silentTo: 0,
+    tcpMs: undefined,
+    isTcpOnly: false,
     older: undefined,
     newer: undefined,
     isOutstanding: false,
@@ -105,10 +121,57 @@ export function isEligible(candidates: readonly UpstreamCandidate[], { nameserve
   return candidates.every((candidate) => candidate.nameserver.server.isBackup === true || candidate.isUnreachable);
 }
 
-export function firstUntried(candidates: readonly UpstreamCandidate[]): UpstreamCandidate | undefined {
+/** The next server to try, before `place` in the list. */
+export function firstUntried(
+  candidates: readonly UpstreamCandidate[],
+  place = Number.POSITIVE_INFINITY,
+): UpstreamCandidate | undefined {
   for (const candidate of candidates)
-    if (candidate.state === "untried" && isEligible(candidates, candidate)) return candidate;
+    if (candidate.state === "untried" && candidate.place < place && isEligible(candidates, candidate)) return candidate;
   return undefined;
+}
+
+/** Whether the order of the list decides which reply counts: with rotation and in parallel order, all servers are equal. */
+export function isRanked({ order, rotates }: ForwardPolicy): boolean {
+  return order !== "parallel" && !rotates;
+}
+
+/** A server before `place` that has the query and may still answer. One that is down may not, as long as others are up. */
+export function awaitedBefore(
+  candidates: readonly UpstreamCandidate[],
+  place: number,
+  isDown: (nameserver: Nameserver) => boolean,
+): UpstreamCandidate | undefined {
+  for (const candidate of candidates) {
+    const { state, nameserver } = candidate;
+    if (candidate.place >= place || (state !== "pending" && state !== "waiting")) continue;
+    if (!isDown(nameserver)) return candidate;
+  }
+  return undefined;
+}
+
+/** The first server before `place` that might give another reply soon: it was down or silent, or its failure may pass. */
+export function passedOver(candidates: readonly UpstreamCandidate[], place: number): UpstreamCandidate | undefined {
+  let first: UpstreamCandidate | undefined;
+  for (const candidate of candidates) {
+    if (candidate.place < (first?.place ?? place) && !candidate.hasRefused) first = candidate;
+  }
+  return first;
+}
+
+/** Whether a server before `place` has not been asked for reasons that other containers need not have. */
+export function isSkippedForOne(
+  candidates: readonly UpstreamCandidate[],
+  place: number,
+  now: number,
+  clientNumber: number,
+): boolean {
+  for (const { place: each, state, nameserver } of candidates) {
+    if (each >= place || state === "failed") continue;
+    const { health } = nameserver;
+    if (state === "waiting" || (health.checkIsDown(now, clientNumber) && !health.checkIsDown(now))) return true;
+  }
+  return false;
 }
 
 /** The server that is tried once more, because packets get lost. */
@@ -164,9 +227,22 @@ export function noteOrder(
   for (const [index, { nameserver }] of candidates.entries()) {
     const { server, health } = nameserver;
     const backup = server.isBackup === true ? ", backup for when all others are unreachable" : "";
-    journal.note(now, server, `position ${index + 1}: ${healthText(health, now, clientNumber)}${backup}`);
+    const silences = silencesText(nameserver, now, clientNumber);
+    journal.note(now, server, `position ${index + 1}: ${healthText(health, now, clientNumber)}${silences}${backup}`);
   }
   for (const { server } of looping) journal.note(now, server, `skipped: ${FORWARDING_LOOP}`);
+}
+
+/** What it is not asked, because it does not answer that. */
+function silencesText(nameserver: Nameserver, now: number, clientNumber: number): string {
+  const { silentTo } = nameserver;
+  const texts = [
+    ...(nameserver.isRejecting(now, clientNumber) ? ["rejects queries with EDNS or AD"] : []),
+    ...(silentTo.udp.isKnown(now) ? ["does not answer over udp"] : []),
+    ...(silentTo.edns.isKnown(now) ? ["does not answer queries with EDNS"] : []),
+    ...(silentTo.ad.isKnown(now) ? ["does not answer queries with AD"] : []),
+  ];
+  return texts.map((text) => `, ${text}`).join("");
 }
 
 function healthText(health: Nameserver["health"], now: number, clientNumber: number): string {

@@ -1,6 +1,7 @@
 /**
  * UpstreamQueryPlan: the input of an upstream query, its environment, and its result.
  */
+import type { Share } from "../../base/lib/share.ts";
 import type { ForwardPolicy } from "../../base/model/upstream-policy.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { Dial } from "../client/client.ts";
@@ -22,10 +23,12 @@ export type UpstreamResult =
       readonly rcode: number;
       readonly isWhole: boolean;
       readonly server: Server;
-      /** The server was queried without EDNS, so what needs EDNS is missing. */
-      readonly isWithoutEdns: boolean;
-      /** Something is missing because of the client's own limits. */
+      /** The server was asked for less than its clients have asked for: signatures may be missing, or AD. */
+      readonly isLess: boolean;
+      /** Something is missing because of the client's own limits, or a server was left out for this client alone. */
       readonly isClientLimit: boolean;
+      /** A server that comes before in the list and might give another reply soon. */
+      readonly passedOver: Server | undefined;
     }
   | {
       readonly kind: "failed";
@@ -56,15 +59,21 @@ export interface UpstreamQueryPlan {
   /** Replies are parsed strictly, and scrubbed. */
   readonly checksReplies: boolean;
   readonly usesTcp: boolean;
+  /** The first client's query came over TCP. */
+  readonly isStream: boolean;
   /** The answer may take any number of messages, so the query needs a TCP connection of its own. */
   readonly isTransfer: boolean;
   /** When the time budget of the first waiter ends. */
   readonly endMs: number;
   readonly dial: Dial;
   /** The first client's TCP connections to a server. */
-  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "send" | "openDedicated">;
+  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "send" | "openDedicated" | "note" | "isBlocked">;
   /** The first client's queries to a server. */
   readonly queueTo: (nameserver: Nameserver) => ServerQueue;
+  /** The client's share of bytes, for a reply that is held. */
+  readonly share: Pick<Share, "take" | "give">;
+  /** A hash of the name. */
+  readonly nameHash: number;
   /** The query; ids are written into it. */
   readonly message: Buffer;
   readonly questionEnd: number;

@@ -3,15 +3,21 @@
  * with the failure of each server. Its waiters are not its concern.
  *
  *   query the first --(no answer within its usual time)--> query the next as well --(none left)--> retry, ever less often
- *        |  it fails, is unreachable, replies SERVFAIL or REFUSED: the next at once; none left: end
- *        |  its reply is truncated: the same server over TCP
+ *        |  it fails, is unreachable, replies SERVFAIL, REFUSED, FORMERR or NOTIMP: the next at once; none left: end
+ *        |  its reply is truncated: the same server over TCP; it is silent there: the next over TCP
+ *        |  it is silent: again without EDNS and AD, and over TCP if the client came that way
  *        v
- *      the first good reply ends the query; so does the end of the time budget
+ *      a good reply ends the query, once no server before it in the list may still answer: until then it is held;
+ *      so does the end of the time budget
+ *
+ * The list decides which reply counts, because servers may know different names: the first one internal names, say, which the
+ * second one denies. Asking the second one early may only save waiting.
  */
 import { setU16 } from "../../base/dns/bytes.ts";
 import { ID_AT, isTruncated } from "../../base/dns/header.ts";
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { LIMITS } from "../../base/limits.ts";
+import { serverText } from "../../base/model/server-text.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -25,29 +31,60 @@ import { UpstreamJournal } from "../trace.ts";
 import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
-import { concernsClient, messageFor, rejectsEdns } from "./edns-fallback.ts";
+import {
+  AUTHENTIC,
+  concernsClient,
+  extrasOf,
+  extrasText,
+  isLess,
+  learnFrom,
+  learnFromRejection,
+  leftAfterSilence,
+  messageFor,
+  rejectsExtras,
+} from "./edns-fallback.ts";
 import {
   type UpstreamCandidate,
   WAITS_IN_QUEUE,
   TIMED_OUT,
+  awaitedBefore,
   isAny,
   isAnyOpen,
   isAnyUp,
   isEligible,
+  isRanked,
+  isSkippedForOne,
   failuresOf,
   firstUntried,
   hedgeDelayMs,
   leastTried,
   orderServers,
   noteOrder,
+  passedOver,
 } from "./server-order.ts";
 
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
 const CLIENT_LIMIT = /too many|no longer needed|no longer served/;
 const INTERNAL_ERROR = "internal error";
+const TCP_BLOCKED = "the reply was truncated, and it does not answer over tcp";
 const ON_TRIAL = "down, trial query";
+const NO_ROOM = "too many bytes of the container wait, so its reply cannot be held";
 /** Codes with which a server declines to answer. */
 const REFUSALS = new Set<number>([RCODE.SERVFAIL, RCODE.REFUSED]);
+/** Codes with which it does not understand the query. They are the answer if no server has another one. */
+const PUZZLED = new Set<number>([RCODE.FORMERR, RCODE.NOTIMP]);
+
+/** A reply that is used if there is no better one. */
+type LesserReply = Pick<UpstreamReply, "message" | "rcode"> & { readonly isWhole: boolean; readonly server: Server };
+
+/** A good reply, which may have to wait for servers before its own in the list. */
+interface GoodReply {
+  readonly candidate: UpstreamCandidate;
+  readonly message: Buffer;
+  readonly rcode: number;
+  readonly isWhole: boolean;
+  readonly isLess: boolean;
+}
 
 export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCandidate> {
   step: number | undefined;
@@ -62,8 +99,13 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #stepMs = Number.POSITIVE_INFINITY;
   #retryMs: number = LIMITS.retransmitMs;
   #connections: { destroy(): void }[] | undefined;
-  #truncated: (Pick<UpstreamReply, "message" | "rcode"> & { readonly server: Server }) | undefined;
+  #truncated: LesserReply | undefined;
+  #puzzled: LesserReply | undefined;
   #extendedError: Buffer | undefined;
+  /** Of the replies that wait, the one whose server comes first; its bytes are of the container's share. */
+  #held: GoodReply | undefined;
+  /** Until then a server that is down may still answer: none was up. */
+  #noneUpUntilMs = 0;
   #isClientLimit = false;
   #isStarting = true;
   #isDone = false;
@@ -112,7 +154,10 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const isAnyServerUp = isAnyUp(this.#candidates, now, this.#plan.clientNumber);
     if (policy.order === "parallel" || (!isAnyServerUp && policy.order === "adaptive")) {
       // No server is known to be up, so there is no preferred order, and a stale answer may be served at once.
-      if (!isAnyServerUp) this.#lateMs = now;
+      if (!isAnyServerUp) {
+        this.#lateMs = now;
+        this.#noneUpUntilMs = now + LIMITS.downAfterMs;
+      }
       this.#stepMs = now + LIMITS.retransmitMs;
       const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
       for (const candidate of this.#candidates)
@@ -133,6 +178,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #onDue(): void {
     const now = this.#hooks.now();
+    if (this.#useHeld(now)) return;
     if (now >= this.#endMs) return this.#giveUp();
     if (now >= this.#lateMs) {
       this.#lateMs = Number.POSITIVE_INFINITY;
@@ -144,31 +190,74 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #arm(): void {
-    this.#hooks.deadlines.set(this, Math.min(this.#endMs, this.#lateMs, this.#stepMs));
+    let atMs = Math.min(this.#endMs, this.#lateMs, this.#stepMs);
+    if (this.#held !== undefined) atMs = Math.min(atMs, this.#hooks.now() + LIMITS.heldCheckMs);
+    this.#hooks.deadlines.set(this, atMs);
   }
 
   /** Queries the next server; if all have been queried, retries one that has not answered. */
   #next(now: number): void {
-    if (this.#queryNext("no reply within the usual time of the servers before", now)) return;
+    const isTryingTcp = this.#plan.isStream && this.#tryTcp(now);
+    const next = this.#queryNext("no reply within the usual time of the servers before", now);
+    if (next !== undefined) return this.#askAgain(next, now);
+    if (isTryingTcp) {
+      this.#stepMs = now + LIMITS.retransmitMs;
+      return;
+    }
     this.#retryMs *= 2;
     this.#stepMs = now + this.#retryMs;
-    const again = leastTried(this.#candidates);
+    // What is fetched over TCP is not asked over UDP again.
+    const again = this.#truncated === undefined ? leastTried(this.#candidates) : undefined;
     if (again !== undefined) this.#query(again, "retry, no reply yet", now);
   }
 
-  /** Queries the next server that has not been tried; returns whether there was one. */
-  #queryNext(why: string, now: number): boolean {
-    const next = firstUntried(this.#candidates);
-    if (next === undefined) return false;
-    this.#stepMs = now + hedgeDelayMs(this.#plan, this.#candidates, next);
+  /** Asks each silent server over TCP, too: its UDP port may be filtered. Returns whether there was one. */
+  #tryTcp(now: number): boolean {
+    let isTrying = false;
+    for (const candidate of this.#candidates) {
+      if (candidate.state !== "pending" || candidate.tcpMs !== undefined) continue;
+      isTrying = true;
+      candidate.nameserver.silentTo.udp.recordSilence();
+      this.#queryTcp(candidate, "no reply over udp, and the client came over tcp", now, false);
+    }
+    return isTrying;
+  }
+
+  /** Queries the next server that has not been tried; returns it, if there was one. */
+  #queryNext(why: string, now: number): UpstreamCandidate | undefined {
+    const next = firstUntried(this.#candidates, this.#held?.candidate.place);
+    if (next === undefined || (this.#held !== undefined && this.#isDown(next.nameserver, now))) return undefined;
+    const delayMs = hedgeDelayMs(this.#plan, this.#candidates, next);
+    const mayTryTcp = this.#plan.isStream && !this.#plan.usesTcp;
+    this.#stepMs = now + (mayTryTcp ? Math.min(delayMs, next.nameserver.health.hedgeDelayMs) : delayMs);
     this.#query(next, why, now);
-    return true;
+    return next;
+  }
+
+  /** The servers before may only have lost a packet, and the reply of the next one waits for them. */
+  #askAgain(next: UpstreamCandidate, now: number): void {
+    if (this.#plan.policy.order !== "adaptive" || this.#plan.usesTcp) return;
+    for (const candidate of this.#candidates) {
+      if (candidate === next || candidate.state !== "pending" || candidate.isAskedAgain || candidate.isTcpOnly)
+        continue;
+      candidate.isAskedAgain = true;
+      if (!this.#isDown(candidate.nameserver, now)) this.#query(candidate, "again, its packet may be lost", now, true);
+    }
+  }
+
+  #isDown({ health }: UpstreamCandidate["nameserver"], now: number): boolean {
+    return now >= this.#noneUpUntilMs && health.checkIsDown(now, this.#plan.clientNumber);
   }
 
   /** Sends the query to a server, or has it wait while the server has enough queries of the container. */
-  #query(candidate: UpstreamCandidate, why: string, now: number): void {
+  #query(candidate: UpstreamCandidate, why: string, now: number, isRepeat = false): void {
+    if (candidate.state === "pending") {
+      candidate.silentTo |= leftAfterSilence(this.#plan, candidate, now);
+      candidate.without |= candidate.silentTo;
+    }
     const queue = (candidate.queue ??= this.#plan.queueTo(candidate.nameserver));
-    if (candidate.state !== "untried" || queue.tryEnter(candidate, now)) return this.#send(candidate, why, now);
+    if (candidate.state !== "untried" || queue.tryEnter(candidate, now))
+      return this.#send(candidate, why, now, isRepeat);
     candidate.state = "waiting";
     candidate.reason = WAITS_IN_QUEUE;
     this.#journal?.note(now, candidate.nameserver.server, `waits: ${WAITS_IN_QUEUE}`);
@@ -178,13 +267,17 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     });
   }
 
-  #send(candidate: UpstreamCandidate, why: string, now: number): void {
+  /** `isRepeat`: as part of the last try, which is no further sign of silence. */
+  #send(candidate: UpstreamCandidate, why: string, now: number, isRepeat = false): void {
     candidate.state = "pending";
     candidate.reason = TIMED_OUT;
-    candidate.tries++;
-    if (this.#plan.usesTcp) return this.#queryTcp(candidate, why, now);
+    if (!isRepeat) candidate.tries++;
     const { nameserver } = candidate;
-    this.#journal?.note(now, nameserver.server, `sent over udp: ${why}`);
+    if (this.#plan.usesTcp) return this.#queryTcp(candidate, why, now);
+    if (this.#truncated !== undefined) return this.#queryTcp(candidate, `${why}; a reply was truncated`, now);
+    if (nameserver.silentTo.udp.isKnown(now))
+      return this.#queryTcp(candidate, `${why}; it does not answer over udp`, now);
+    this.#journal?.note(now, nameserver.server, `sent over udp: ${why}${withoutText(candidate)}`);
     let socket;
     try {
       socket = nameserver.sockets.draw(now, () => this.#plan.dial(nameserver.server, "udp"));
@@ -193,8 +286,14 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       this.#giveUpOn(candidate, reasonOf(error));
       return;
     }
-    nameserver.health.recordQuery(now, this.#plan.clientNumber);
+    if (isRepeat) nameserver.health.recordRepeat();
+    else this.#recordQuery(candidate, now);
     socket.send(this.#attempt(candidate, now, false), now);
+  }
+
+  #recordQuery({ nameserver, tries }: UpstreamCandidate, now: number): void {
+    const { clientNumber, nameHash } = this.#plan;
+    nameserver.health.recordQuery(now, clientNumber, nameHash + tries);
   }
 
   #attempt(candidate: UpstreamCandidate, now: number, isStream: boolean): Attempt<UpstreamCandidate> {
@@ -203,17 +302,20 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return new Attempt({ message, questionEnd, clientNumber }, this, candidate, now, isStream);
   }
 
-  #queryTcp(candidate: UpstreamCandidate, why: string, now: number): void {
+  #queryTcp(candidate: UpstreamCandidate, why: string, now: number, isTcpOnly = true): void {
     const { nameserver } = candidate;
     const { isTransfer, streamsTo } = this.#plan;
-    this.#journal?.note(now, nameserver.server, `sent over tcp: ${why}`);
+    this.#journal?.note(now, nameserver.server, `sent over tcp: ${why}${withoutText(candidate)}`);
+    candidate.tcpMs = now;
+    candidate.isTcpOnly = isTcpOnly;
     try {
       if (isTransfer) this.#queryDedicated(candidate, now);
       else streamsTo(nameserver).send(this.#attempt(candidate, now, true));
-      nameserver.health.recordQuery(now, this.#plan.clientNumber);
+      this.#recordQuery(candidate, now);
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now, true);
-      this.#giveUpOn(candidate, reasonOf(error), true);
+      if (isTcpOnly) this.#giveUpOn(candidate, reasonOf(error), true);
+      else this.#journal?.note(now, nameserver.server, `not over tcp: ${reasonOf(error)}`);
     }
   }
 
@@ -236,76 +338,219 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       if (!this.#isDone) this.#meterFailure(candidate, "error", sentMs, true);
       this.#fail(candidate, outcome.reason);
     } else if (isReplyTo(outcome.reply.message, { message: query, questionEnd: this.#plan.questionEnd })) {
-      this.#judge(candidate, outcome.reply, sentMs, true);
+      this.#judge(candidate, outcome.reply, sentMs, true, query);
     } else {
       this.#fail(candidate, "the reply is to another question");
     }
   }
 
-  onReply(candidate: UpstreamCandidate, message: Buffer, sentMs: number, isStream: boolean): void {
-    this.#guarded(() => this.#onReply(candidate, message, sentMs, isStream));
+  onReply(candidate: UpstreamCandidate, message: Buffer, sentMs: number, isStream: boolean, sent: Buffer): void {
+    this.#guarded(() => this.#onReply(candidate, message, sentMs, isStream, sent));
   }
 
-  #onReply(candidate: UpstreamCandidate, message: Buffer, sentMs: number, isStream: boolean): void {
+  #onReply(candidate: UpstreamCandidate, message: Buffer, sentMs: number, isStream: boolean, sent: Buffer): void {
     const reply = readReply(message, this.#plan.checksReplies);
     if (reply === undefined) {
-      this.#recordFailure(candidate, undefined);
+      candidate.nameserver.health.recordFailure(this.#hooks.now(), undefined);
       this.#meterFailure(candidate, "error", sentMs, isStream);
       this.#fail(candidate, "the reply cannot be parsed");
     } else {
-      this.#judge(candidate, reply, sentMs, isStream);
+      this.#judge(candidate, reply, sentMs, isStream, sent);
     }
   }
 
-  #judge(candidate: UpstreamCandidate, reply: UpstreamReply, sentMs: number, isStream: boolean): void {
+  #judge(candidate: UpstreamCandidate, reply: UpstreamReply, sentMs: number, isStream: boolean, sent: Buffer): void {
     const { nameserver } = candidate;
     const { clientNumber, checksReplies, fetchesWhole } = this.#plan;
     const now = this.#hooks.now();
     const isFailure = REFUSALS.has(reply.rcode);
-    if (isStream) nameserver.noteTcp(now, true);
+    const extras = extrasOf(this.#plan, sent);
+    const isRejected = rejectsExtras(extras, reply, nameserver, now);
+    if (isRejected) learnFromRejection(extras, candidate, now);
+    else this.#learn(candidate, extras, isStream, now);
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     const tookMs = isStream ? undefined : now - sentMs;
     candidate.queue?.recordAnswer(candidate, now);
     if (!isFailure) nameserver.health.recordAnswer(now, tookMs);
-    else this.#recordFailure(candidate, tookMs);
-    // A reply after the end affects only the health of the server.
-    if (this.#isDone) return;
+    else nameserver.health.recordFailure(now, tookMs);
+    // A reply after the end affects only what is known of the server.
+    if (this.#isDone) {
+      if (now >= this.#endMs) this.#noteFailure(candidate, "late", now - sentMs);
+      return;
+    }
+    const isDeclined = isFailure || PUZZLED.has(reply.rcode);
+    // It was asked twice, and this is its second reply.
+    if (candidate.state === "held" || (isDeclined && candidate.state === "failed")) return;
+    if (isRejected) return this.#askPlainly(candidate, extras, reply.rcode, now);
+    const rejected = candidate.without & ~candidate.silentTo;
+    // It declines the question, and not how it was asked.
+    if (isDeclined && (rejected & AUTHENTIC) !== 0) nameserver.silentTo.ad.recordAnswer(now);
     if (isFailure) {
+      this.#noteFailure(candidate, rcodeName(reply.rcode));
+      candidate.hasRefused = reply.rcode === RCODE.REFUSED;
       this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
       return this.#fail(candidate, rcodeName(reply.rcode));
     }
-    if (rejectsEdns(this.#plan, reply) && nameserver.speaksEdns(now, clientNumber) && !candidate.isWithoutEdns) {
-      candidate.isWithoutEdns = true;
-      this.#query(candidate, "retry without EDNS", now);
-      return;
-    }
+    if (isDeclined) return this.#keepPuzzled(candidate, reply);
     // Only remembered once a query without EDNS works: an authoritative server may reply anything.
-    if (candidate.isWithoutEdns && !rejectsEdns(this.#plan, reply)) nameserver.markWithoutEdns(now, clientNumber);
+    if (rejected !== 0) nameserver.markWithoutEdns(now, clientNumber);
     if (checksReplies && !concernsClient(this.#plan, reply)) return this.#fail(candidate, rcodeName(reply.rcode));
     const message = checksReplies ? scrub(reply.message) : reply.message;
     if (typeof message === "string") return this.#fail(candidate, message);
     const isCut = isTruncated(message);
     if (isCut && !isStream && fetchesWhole) {
-      this.#truncated ??= { rcode: reply.rcode, message: Buffer.from(message), server: nameserver.server };
-      // If TCP is blocked, the truncated reply must do.
-      this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
-      this.#stepMs = Number.POSITIVE_INFINITY;
-      this.#queryTcp(candidate, "the reply was truncated", now);
-      return;
+      const { rcode } = reply;
+      this.#truncated ??= { rcode, message: Buffer.from(message), isWhole: false, server: nameserver.server };
+      return this.#fetchWhole(candidate, now);
     }
     const text = `answered ${rcodeName(reply.rcode)} after ${(now - sentMs).toFixed(1)} ms${isCut ? ", truncated" : ""}`;
-    this.#journal?.replied(now, nameserver.server, text);
-    this.#end();
-    const { rcode } = reply;
-    const { server } = nameserver;
-    const { isWithoutEdns } = candidate;
-    const isWhole = !isCut;
-    this.#hooks.onResult(this, { kind: "reply", message, rcode, isWhole, server, isWithoutEdns, isClientLimit: false });
+    const answer = {
+      candidate,
+      message,
+      rcode: reply.rcode,
+      isWhole: !isCut,
+      isLess: isLess(this.#plan, extras, nameserver, now),
+    };
+    const awaited = this.#awaitedBefore(candidate.place, now);
+    if (awaited !== undefined) return this.#hold(answer, awaited, text);
+    this.#journal?.replied(now, nameserver.server, `${text}${this.#whyLower(candidate.place, now)}`);
+    this.#use(answer);
   }
 
-  #recordFailure({ nameserver }: UpstreamCandidate, tookMs: number | undefined): void {
-    const { clientNumber, message } = this.#plan;
-    nameserver.health.recordFailure(this.#hooks.now(), tookMs, clientNumber, zoneOf(message));
+  /** It rejected what the query had beside its question. */
+  #askPlainly(candidate: UpstreamCandidate, extras: number, rcode: number, now: number): void {
+    // A query without these is on its way already.
+    if ((extras & ~candidate.without) === 0) return;
+    candidate.without |= extras;
+    this.#send(candidate, `it replied ${rcodeName(rcode)}`, now);
+  }
+
+  /** What the server answers, and what it was silent to. */
+  #learn(candidate: UpstreamCandidate, extras: number, isStream: boolean, now: number): void {
+    const { nameserver } = candidate;
+    const { udp } = nameserver.silentTo;
+    const silentTo = learnFrom(extras, candidate, now);
+    if (silentTo !== 0)
+      this.#journal?.note(now, nameserver.server, `does not answer queries with ${extrasText(silentTo)}`);
+    if (!isStream) return udp.recordAnswer(now);
+    this.#noteTcp(candidate, true, now);
+    candidate.tcpMs = undefined;
+    if (!candidate.isTcpOnly && udp.recordOther(now))
+      this.#journal?.note(now, nameserver.server, "does not answer over udp");
+  }
+
+  /** Fetches a truncated reply from this server over TCP; where TCP is filtered, from the next server. */
+  #fetchWhole(candidate: UpstreamCandidate, now: number): void {
+    const { isStream, streamsTo } = this.#plan;
+    const isBlocked = streamsTo(candidate.nameserver).isBlocked(now);
+    if (isBlocked && isStream && firstUntried(this.#candidates) !== undefined)
+      return this.#fail(candidate, TCP_BLOCKED);
+    if (!isStream) {
+      const isAwaiting = this.#awaitedBefore(candidate.place, now) !== undefined;
+      // If TCP is blocked, the truncated reply must do: a client over UDP asks again over TCP.
+      if (isBlocked) return isAwaiting ? this.#fail(candidate, TCP_BLOCKED) : this.#giveUp();
+      if (!isAwaiting) this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
+    }
+    this.#stepMs = now + LIMITS.hedgeMsFirst;
+    // It may be on its way already.
+    if (!isBlocked && candidate.tcpMs !== undefined) {
+      candidate.isTcpOnly = true;
+      return;
+    }
+    this.#queryTcp(candidate, "the reply was truncated", now);
+  }
+
+  /** Another server may understand the query. */
+  #keepPuzzled(candidate: UpstreamCandidate, { rcode, message }: UpstreamReply): void {
+    const { checksReplies } = this.#plan;
+    const { server } = candidate.nameserver;
+    const kept = checksReplies ? scrub(message) : message;
+    if (typeof kept !== "string") this.#puzzled ??= { rcode, message: Buffer.from(kept), isWhole: true, server };
+    this.#fail(candidate, rcodeName(rcode));
+  }
+
+  #noteTcp({ nameserver }: UpstreamCandidate, hasReplied: boolean, now: number): void {
+    nameserver.noteTcp(now, hasReplied);
+    this.#plan.streamsTo(nameserver).note(now, hasReplied);
+  }
+
+  /** The server before this place of the list that may still answer, and whose reply would count instead. */
+  #awaitedBefore(place: number, now: number): UpstreamCandidate | undefined {
+    if (place === 0) return undefined;
+    const { policy } = this.#plan;
+    const isOrdered = policy.order === "adaptive" && !policy.rotates;
+    if (!isOrdered || now >= this.#plan.endMs - LIMITS.heldUntilMs) return undefined;
+    return awaitedBefore(this.#candidates, place, (nameserver) => this.#isDown(nameserver, now));
+  }
+
+  #hold(answer: GoodReply, awaited: UpstreamCandidate, text: string): void {
+    const { candidate, message } = answer;
+    const { server } = candidate.nameserver;
+    const now = this.#hooks.now();
+    const before = this.#held?.candidate;
+    if (before !== undefined && before.place < candidate.place) {
+      this.#journal?.note(now, server, `${text}: not needed, ${serverText(before.nameserver.server)} comes first`);
+      candidate.state = "held";
+      return;
+    }
+    this.#release();
+    if (!this.#plan.share.take(message.length)) return this.#fail(candidate, NO_ROOM);
+    this.#journal?.note(now, server, `${text}: held until ${serverText(awaited.nameserver.server)} has answered`);
+    candidate.state = "held";
+    this.#held = { ...answer, message: Buffer.from(message) };
+    this.#arm();
+  }
+
+  /** Uses the reply that is held, unless a server before it may still answer; returns whether it was used. */
+  #useHeld(now: number): boolean {
+    const held = this.#held;
+    if (held === undefined || this.#awaitedBefore(held.candidate.place, now) !== undefined) return false;
+    const { nameserver, place } = held.candidate;
+    this.#journal?.replied(now, nameserver.server, `its ${rcodeName(held.rcode)} is used${this.#whyLower(place, now)}`);
+    this.#use(held);
+    return true;
+  }
+
+  /** Why no server before this place of the list has answered instead. */
+  #whyLower(place: number, now: number): string {
+    if (!isRanked(this.#plan.policy)) return "";
+    const before = this.#candidates.filter((candidate) => candidate.place < place);
+    const why = before.map(({ nameserver, state, reason }) => {
+      const server = serverText(nameserver.server);
+      if (state === "failed") return `; ${server} failed: ${reason}`;
+      return this.#isDown(nameserver, now) ? `; ${server} is down` : `; ${server} has not answered in time`;
+    });
+    return why.join("");
+  }
+
+  #use({ candidate: { nameserver, place }, message, rcode, isWhole, isLess: lacks }: GoodReply): void {
+    const { policy, clientNumber } = this.#plan;
+    const isLower = place > 0 && isRanked(policy);
+    const before = isLower ? passedOver(this.#candidates, place) : undefined;
+    const isClientLimit =
+      isLower && (this.#isClientLimit || isSkippedForOne(this.#candidates, place, this.#hooks.now(), clientNumber));
+    this.#end();
+    this.#hooks.onResult(this, {
+      kind: "reply",
+      message,
+      rcode,
+      isWhole,
+      server: nameserver.server,
+      isLess: lacks,
+      isClientLimit,
+      passedOver: before?.nameserver.server,
+    });
+  }
+
+  #release(): void {
+    if (this.#held === undefined) return;
+    this.#plan.share.give(this.#held.message.length);
+    this.#held = undefined;
+  }
+
+  #noteFailure({ nameserver }: UpstreamCandidate, what: string, tookMs?: number): void {
+    const failure = { what, atMs: this.#hooks.now(), ...(tookMs !== undefined && { tookMs }) };
+    nameserver.noteFailure(zoneOf(this.#plan.message), failure);
   }
 
   onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
@@ -314,13 +559,19 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
     if (!isStream || !this.#isDone) this.#meterFailure(candidate, "error", sentMs, isStream);
-    if (isStream && !this.#isDone) candidate.nameserver.noteTcp(this.#hooks.now(), false);
+    if (isStream && !this.#isDone) this.#noteTcp(candidate, false, this.#hooks.now());
+    // Its reply over UDP may still come.
+    if (isStream && !candidate.isTcpOnly) {
+      if (!this.#isDone) this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `not over tcp: ${reason}`);
+      return;
+    }
     // A server that answers over UDP is up, and only unavailable over TCP.
     if (isStream && !this.#plan.usesTcp) return this.#fail(candidate, reason);
     if (isStream) return this.#giveUpOn(candidate, reason, true);
     candidate.socketErrors++;
     // The error may be forged, for the port of that socket.
     const isConfirmed = candidate.socketErrors >= LIMITS.downAfterSocketErrors;
+    if (candidate.state === "held") return;
     if (isConfirmed) this.#markUnreachable(candidate, reason);
     else if (!this.#isDone) this.#send(candidate, `retry on another port: ${reason}`, this.#hooks.now());
   }
@@ -349,14 +600,15 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #fail(candidate: UpstreamCandidate, reason: string): void {
     candidate.queue?.leave(candidate);
-    if (this.#isDone) return;
+    if (this.#isDone || candidate.state === "held") return;
     candidate.state = "failed";
     candidate.reason = reason;
     this.#isClientLimit ||= CLIENT_LIMIT.test(reason);
     const now = this.#hooks.now();
     this.#journal?.note(now, candidate.nameserver.server, `failed: ${reason}`);
     // All servers have been tried and none may still answer: stop waiting.
-    if (!this.#queryNext("the server before failed", now) && !isAnyOpen(this.#candidates)) this.#giveUp();
+    const isNextAsked = this.#queryNext("the server before failed", now) !== undefined;
+    if (!isNextAsked && !this.#useHeld(now) && !isAnyOpen(this.#candidates)) this.#giveUp();
     if (!this.#isDone && !this.#isStarting) this.#arm();
   }
 
@@ -367,17 +619,17 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #giveUp(why?: string): void {
     for (const candidate of this.#candidates) {
       if (candidate.state !== "pending") continue;
-      this.#meterFailure(candidate, "timeout", this.startMs, this.#plan.usesTcp);
-      const isOverTcp = this.#plan.usesTcp || this.#truncated?.server === candidate.nameserver.server;
-      if (isOverTcp) candidate.nameserver.noteTcp(this.#hooks.now(), false);
+      this.#meterFailure(candidate, "timeout", this.startMs, candidate.isTcpOnly);
+      if (candidate.isTcpOnly) this.#noteTcp(candidate, false, this.#hooks.now());
+      else if (why === undefined) this.#noteFailure(candidate, "silent");
     }
     this.#isClientLimit ||= isAny(this.#candidates, "waiting");
-    const truncated = why === undefined ? this.#truncated : undefined;
-    const what = truncated === undefined ? "gave up" : "using the truncated reply";
+    const lesser = why === undefined ? (this.#truncated ?? this.#puzzled) : undefined;
+    const what = lesser === undefined ? "gave up" : `using the ${lesser.isWhole ? "error" : "truncated"} reply`;
     this.#journal?.note(this.#hooks.now(), undefined, what);
     this.#end();
     const result: UpstreamResult =
-      truncated === undefined
+      lesser === undefined
         ? {
             kind: "failed",
             failures: why === undefined ? failuresOf(this.#plan, this.#candidates) : [{ server: "dns11", reason: why }],
@@ -385,7 +637,13 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
             extendedError: this.#extendedError,
             isClientLimit: this.#isClientLimit || why !== undefined,
           }
-        : { kind: "reply", isWhole: false, isWithoutEdns: false, isClientLimit: this.#isClientLimit, ...truncated };
+        : {
+            kind: "reply",
+            isLess: false,
+            isClientLimit: this.#isClientLimit,
+            passedOver: undefined,
+            ...lesser,
+          };
     // Deferred: the caller must not be called back before its own call has returned.
     if (this.#isStarting) guard.defer(this.#plan.clientNumber, () => this.#hooks.onResult(this, result));
     else this.#hooks.onResult(this, result);
@@ -393,10 +651,23 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #end(): void {
     this.#isDone = true;
+    this.#release();
     this.#hooks.deadlines.clear(this);
     for (const candidate of this.#candidates) {
       if (candidate.state === "waiting") candidate.queue?.cancel(candidate);
+      else if (candidate.isTcpOnly && candidate.state === "pending") this.#noteSlowTcp(candidate);
     }
     for (const connection of this.#connections ?? []) connection.destroy();
   }
+
+  /** Another server was sooner. One that has truncated its reply knows the answer, so without it by now its TCP is filtered. */
+  #noteSlowTcp(candidate: UpstreamCandidate): void {
+    const now = this.#hooks.now();
+    const isSilent = now - (candidate.tcpMs ?? now) >= LIMITS.hedgeMsFirst;
+    if (isSilent && this.#truncated?.server === candidate.nameserver.server) this.#noteTcp(candidate, false, now);
+  }
+}
+
+function withoutText({ without }: UpstreamCandidate): string {
+  return without === 0 ? "" : `, without ${extrasText(without)}`;
 }

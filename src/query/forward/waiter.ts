@@ -2,8 +2,17 @@
  * Waiter: a client query that waits for an upstream reply, and how it gets its reply: with its own id, letter case and
  * size limit, and only with the records and flags that it requested.
  */
-import { setU16 } from "../../base/dns/bytes.ts";
-import { ANSWERS_AT, HEADER_BYTES, ID_AT, clearRcode, idOf, rcodeOf, setTruncated } from "../../base/dns/header.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
+import {
+  ANSWERS_AT,
+  HEADER_BYTES,
+  ID_AT,
+  QUESTIONS_AT,
+  clearRcode,
+  idOf,
+  rcodeOf,
+  setTruncated,
+} from "../../base/dns/header.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
@@ -13,9 +22,11 @@ import type { Client } from "../client/client.ts";
 import { requestsAuthentic } from "../cache/shareable.ts";
 import type { AnswerGate } from "../gate/answer-gate.ts";
 import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
+import { restoreQuestion } from "../gate/sent-query.ts";
 import { type DeferredQuery, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import { replyToAlias } from "../wire/alias.ts";
+import { withoutHopByHop } from "../wire/hop-options.ts";
 import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
 import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
@@ -90,11 +101,13 @@ export class Waiter {
     this.#finish(relay(scratch, 0, this.#options(), reply, age, why), result, server);
   }
 
-  /** A reply to this query only, unchanged. */
+  /** A reply to this query only, unchanged but for what is between us and the server. */
   sendRaw(message: Buffer, server: Server): void {
-    const { query, questionEnd, isLocalName } = this.deferred;
-    const reply = Buffer.from(message);
+    const { query, questionEnd, isLocalName, signature } = this.deferred;
+    const hasQuestion = u16(message, QUESTIONS_AT) === 1 && signature === undefined;
+    const reply = hasQuestion ? withoutHopByHop(message, questionEnd) : Buffer.from(message);
     setU16(reply, ID_AT, idOf(query));
+    restoreQuestion(reply, this.deferred);
     if (isLocalName && rcodeOf(reply) === RCODE.NXDOMAIN) clearRcode(reply);
     if (reply.length <= this.#limit()) {
       this.#done(reply, "forwarded", server);
@@ -125,8 +138,9 @@ export class Waiter {
     this.#isDone = true;
     const { client, deferred, transport, gate } = this.#parts;
     const { alias } = deferred;
-    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     const { policy, shares } = client;
+    if (policy !== undefined) gate.answered(policy, deferred, transport, { reply: answer, result });
+    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     if (policy === undefined) return this.#give({ reply, result }, server);
     const share = shares.queryBytes;
     passDeferred(gate, { policy, share }, { deferred, transport, reply, result }, (passed) =>

@@ -9,11 +9,14 @@ import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { plainBytes } from "../../base/model/address.ts";
+import type { QueryResult } from "../../base/model/query-record.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
+import type { DeferredQuery, Transport } from "../ports.ts";
 import { visitContents } from "../wire/answer-contents.ts";
+import { RecentAnswers, isRepeatable, keyOfDeferred } from "./recent-answers.ts";
 
 /** An answer that a container is about to get. */
 export interface GivenAnswer {
@@ -49,6 +52,31 @@ const FAIL: Passage = { kind: "fail" };
 export class AnswerGate {
   /** Undefined while only names are filtered. */
   open: OpenAddresses | undefined;
+  #recent = new WeakMap<NamespacePolicy, RecentAnswers>();
+
+  /** What a container was answered lately. */
+  recentOf(policy: NamespacePolicy): RecentAnswers {
+    const known = this.#recent.get(policy) ?? new RecentAnswers();
+    this.#recent.set(policy, known);
+    return known;
+  }
+
+  /** Servers may answer otherwise now. */
+  forget(): void {
+    this.#recent = new WeakMap();
+  }
+
+  /** A server has answered a query, or none has; `reply` is to the question that was forwarded. */
+  answered(
+    policy: NamespacePolicy,
+    deferred: DeferredQuery,
+    transport: Transport,
+    { reply, result }: { readonly reply: Uint8Array; readonly result: QueryResult },
+  ): void {
+    const isFailure = result === "failed";
+    if ((!isFailure && result !== "forwarded") || deferred.isOwn === true || !isRepeatable(reply, deferred)) return;
+    this.recentOf(policy).keep(keyOfDeferred(deferred, transport), reply, isFailure, policy.nowMs);
+  }
 
   /** `reply` is the whole message. `isLocal`: of a name of this machine. `isPeek`: nobody is given it. */
   pass(policy: NamespacePolicy, reply: Uint8Array, isLocal: boolean, isPeek: boolean): Passage {

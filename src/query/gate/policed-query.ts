@@ -9,6 +9,7 @@ import { QUERY_RESULT, QUERY_RESULTS } from "../../base/model/query-record.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
+import { isMetaType } from "../../base/dns/record-type.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
 import { DEFERRED, type HeldAnswer, UNDECIDED } from "../ports.ts";
@@ -20,6 +21,7 @@ import type { Question } from "../wire/question.ts";
 import { type RefusedOptions, refusedReply } from "../wire/refused-reply.ts";
 import { relayFailure } from "../wire/relay.ts";
 import { type AnswerGate, questionEndOf, refusalError } from "./answer-gate.ts";
+import { recentKey, repeatAnswer } from "./recent-answers.ts";
 
 export class PolicedQuery {
   readonly #behaviour: Behaviour;
@@ -80,6 +82,42 @@ export class PolicedQuery {
     const refused = this.#decide(block, policy.forward(this.#question, this.#outcome.isOwn));
     if (refused === UNDECIDED) this.#explainRule(policy);
     return refused;
+  }
+
+  /** It is not cached, so it would leave the machine. */
+  leave(block: Buffer): number {
+    const { policy } = this;
+    if (policy === undefined) return DEFERRED;
+    const { offset, end, messageEnd } = this.#question;
+    const questionEnd = end - offset;
+    const { isStream, isOwn } = this.#outcome;
+    const { nowMs } = policy;
+    const key = recentKey(block.subarray(offset, messageEnd), questionEnd, isStream);
+    const recentAnswers = this.#gate.recentOf(policy);
+    const recent = recentAnswers.find(key, nowMs);
+    if (recent !== undefined && policy.isEnforcing) {
+      const seconds = ((nowMs - recent.fromMs) / 1000).toFixed(1);
+      this.trace?.recordAnswer(
+        "policy",
+        `the same question was answered ${seconds} s ago, and is not asked again so soon`,
+      );
+      this.#outcome.stage = STAGE.cache;
+      this.#outcome.result = recent.isFailure ? QUERY_RESULT.failed : QUERY_RESULT.cached;
+      return repeatAnswer(recent, block, offset, questionEnd, nowMs);
+    }
+    // A policy that only records counts what would leave if it were enforced.
+    if (recent !== undefined || (this.#mayJoin() && recentAnswers.isAsked(key, nowMs))) return DEFERRED;
+    const refused = this.#decide(block, policy.leave(this.#question, isOwn));
+    if (refused !== UNDECIDED) return refused;
+    if (!isOwn) recentAnswers.asked(key, nowMs);
+    return DEFERRED;
+  }
+
+  /** The same question in flight is sent once, for all that wait for its answer. */
+  #mayJoin(): boolean {
+    const { type } = this.#question;
+    const isShared = type !== 0 && !isMetaType(type);
+    return isShared && this.#behaviour.coalesces && this.#behaviour.handlesTruncation;
   }
 
   /** A rule of a test would answer it, as if it were known. `isLocal`: it is a name of this machine. */

@@ -22,8 +22,7 @@ export class Endpoint {
   #lostBefore = 0;
   readonly probeTarget = {
     expect: (nonce: string): void => {
-      this.#client.probeNonce = nonce;
-      this.#client.probeSeen.udp = this.#client.probeSeen.tcp = false;
+      this.#client.expectProbe(nonce);
       this.#lostBefore = this.#listeners.lost;
     },
     hasSeen: (protocol: "udp" | "tcp"): boolean => this.#client.probeSeen[protocol],

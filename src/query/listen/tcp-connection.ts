@@ -24,6 +24,8 @@ export interface TcpParts {
   forward: Forward;
   /** Queries of one connection in progress at once; 1 as in Docker. */
   pipelinedMax: number;
+  /** Queries of one connection, then it is closed. */
+  queriesMax: number;
   /** Buffer to answer in, for the whole process: a reply is copied out of it before the next one is built. */
   readonly block: Buffer;
   readonly meter?: QueryMeter | undefined;
@@ -135,7 +137,7 @@ export class TcpConnection {
   }
 
   #isExhausted(): boolean {
-    return this.#queries >= LIMITS.tcpQueries;
+    return this.#queries >= this.#parts.queriesMax;
   }
 
   #answer(message: Uint8Array): void {

@@ -4,7 +4,7 @@
  * each is read before the next query starts, so nothing is allocated per query.
  */
 import { u16, u32 } from "../../base/dns/bytes.ts";
-import { ANSWERS_AT, rcodeOf } from "../../base/dns/header.ts";
+import { ANSWERS_AT, isTruncated, rcodeOf } from "../../base/dns/header.ts";
 import { POINTER, POINTER_BYTES } from "../../base/dns/name.ts";
 import { QUESTION_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
@@ -143,6 +143,10 @@ export class Outcome {
   /** Number of records in the answer section. */
   get answers(): number {
     return this.nameEnd === 0 ? 0 : u16(this.reply, this.at + ANSWERS_AT);
+  }
+
+  get isTruncated(): boolean {
+    return isTruncated(this.reply, this.at);
   }
 
   /** The TTL of the first record; undefined if there is none or it cannot be read. */

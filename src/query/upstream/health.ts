@@ -2,16 +2,17 @@
  * Health: the observed state of one server: its usual response time, whether it is down, and when a server that is down
  * gets a trial query. Only client queries are observed; there are no health-check queries.
  *
- * A container chooses what it queries, and so whether a healthy server fails or stays silent: any zone may have broken
+ * A container chooses what it queries, and so whether a healthy server stays silent: any zone may have broken
  * authoritative servers. So the observations of one container count for that container alone, and for all only if
- * another container observes the same or no other container uses the server. Failures count only if they are of names in
- * different zones, because one broken zone fails at every server.
+ * another container observes the same or no other container uses the server.
  *
- *   up --(no answer to several queries for a while, unreachable, or only failures)--> down --(any good answer)--> up
- *                                                                                      |  trial query now and then
+ * Errors such as SERVFAIL bring no server down: which server comes first may decide what a name means, and one that
+ * answers costs no time.
+ *
+ *   up --(no answer to several queries for a while, or unreachable)--> down --(any answer, an error only if it is quick)--> up
+ *                                                                       |  trial query now and then
  */
 import { LIMITS } from "../../base/limits.ts";
-import { Streak } from "./streak.ts";
 
 /** Weight of the newest sample in the moving averages, as in TCP (RFC 6298). */
 const GAIN = 1 / 8;
@@ -29,7 +30,6 @@ export class Health {
   #rttMs: number | undefined;
   #deviationMs = 0;
   readonly #unanswered = new Streak();
-  readonly #errors = new Streak();
   /** Errors of sockets since the last reply, as far as each confirms the one before; and a number for each. */
   #socketErrors = 0;
   #suspicion = 0;
@@ -74,8 +74,11 @@ export class Health {
   /** How long to wait before the next server is tried as well. */
   get hedgeDelayMs(): number {
     if (this.#rttMs === undefined) return LIMITS.hedgeMsFirst;
-    const slow = this.#rttMs + DEVIATIONS * this.#deviationMs;
-    return Math.min(LIMITS.hedgeMsMax, Math.max(LIMITS.hedgeMsMin, slow));
+    return Math.min(LIMITS.hedgeMsMax, Math.max(LIMITS.hedgeMsMin, this.#slowMs));
+  }
+
+  get #slowMs(): number {
+    return (this.#rttMs ?? 0) + DEVIATIONS * this.#deviationMs;
   }
 
   /**
@@ -95,36 +98,44 @@ export class Health {
     return true;
   }
 
-  recordQuery(nowMs: number, client: number): void {
+  /** `what`: the name, and how often it was asked for; A and AAAA of a slow name are no two signs of silence. */
+  recordQuery(nowMs: number, client: number, what: number): void {
     this.#soleClient ??= client;
     if (this.#soleClient !== client) this.#hasManyClients = true;
-    this.#unanswered.add(nowMs, client);
+    this.#unanswered.add(nowMs, client, what);
+    this.counters.queries++;
+  }
+
+  /** The same query again, in case its packet was lost: no further sign of silence. */
+  recordRepeat(): void {
     this.counters.queries++;
   }
 
   /** It gave a good answer, after `tookMs` if known. */
   recordAnswer(nowMs: number, tookMs: number | undefined): void {
-    this.#recordReply(tookMs);
-    this.#errors.clear();
+    this.#recordReply();
+    this.#recordAlive(nowMs, tookMs);
+  }
+
+  /** It answered with an error, such as SERVFAIL. One whose own servers are gone takes seconds for it, and stays down. */
+  recordFailure(nowMs: number, tookMs: number | undefined): void {
+    this.#recordReply();
+    this.counters.useless++;
+    if (tookMs === undefined || tookMs < LIMITS.downAfterMs) this.#recordAlive(nowMs, tookMs);
+  }
+
+  #recordReply(): void {
+    this.#unanswered.clear();
+    this.#socketErrors = 0;
+    this.counters.answers++;
+  }
+
+  #recordAlive(nowMs: number, tookMs: number | undefined): void {
+    if (tookMs !== undefined) this.#updateRtt(tookMs);
     this.#trialAfterMs = LIMITS.trialMsFirst;
     if (!this.#isDown) return;
     this.#isDown = false;
     this.#change(nowMs, "answers again");
-  }
-
-  /** It answered with a failure, such as SERVFAIL, for a name in this zone. */
-  recordFailure(nowMs: number, tookMs: number | undefined, client: number, zone: number): void {
-    this.#recordReply(tookMs);
-    this.counters.useless++;
-    this.#errors.add(nowMs, client, zone);
-    this.#evaluate(nowMs, client);
-  }
-
-  #recordReply(tookMs: number | undefined): void {
-    this.#unanswered.clear();
-    this.#socketErrors = 0;
-    this.counters.answers++;
-    if (tookMs !== undefined) this.#updateRtt(tookMs);
   }
 
   /** What is suspected when a socket is opened. */
@@ -156,24 +167,15 @@ export class Health {
   }
 
   #evaluate(nowMs: number, client: number | undefined): void {
-    const { downAfterQueries, downAfterMs, downAfterErrors, downAfterErrorsOthers } = LIMITS;
     const silence = this.#unanswered;
-    if (silence.count >= downAfterQueries && nowMs - silence.sinceMs >= downAfterMs) {
-      const isConfirmed = silence.others > 0 && nowMs - silence.othersSinceMs >= downAfterMs;
-      this.#suspect(nowMs, client, silence, isConfirmed);
-    }
-    const errors = this.#errors;
-    if (errors.count >= downAfterErrors && errors.hasManyZones) {
-      this.#suspect(nowMs, client, errors, errors.others >= downAfterErrorsOthers && errors.haveOthersManyZones);
-    }
-  }
-
-  #suspect(nowMs: number, client: number | undefined, streak: Streak, isConfirmed: boolean): void {
-    const isSilent = streak === this.#unanswered;
-    const reason = isSilent ? "does not answer" : "answers with errors only";
-    if (isConfirmed || !this.#hasManyClients) this.#goDown(nowMs, undefined, reason, isSilent);
-    else if (client !== undefined && client === streak.firstClient)
-      this.#goDown(nowMs, client, `${reason} (observed by one container only)`, false);
+    if (silence.count < LIMITS.downAfterQueries || nowMs - silence.sinceMs < LIMITS.downAfterMs) return;
+    // One that always takes longer is slow, and not silent.
+    const silentMs = Math.max(LIMITS.downAfterMs, Math.min(LIMITS.downAfterMsSlow, this.#slowMs));
+    if (nowMs - silence.sinceMs < silentMs) return;
+    const isConfirmed = silence.others > 0 && nowMs - silence.othersSinceMs >= silentMs;
+    if (isConfirmed || !this.#hasManyClients) this.#goDown(nowMs, undefined, "does not answer", true);
+    else if (client !== undefined && client === silence.firstClient)
+      this.#goDown(nowMs, client, "does not answer (observed by one container only)", false);
   }
 
   #updateRtt(tookMs: number): void {
@@ -200,5 +202,39 @@ export class Health {
     this.#reason = reason;
     this.#sinceMs = nowMs;
     this.#onChange(!this.#isDown, reason, this.#isByTransport);
+  }
+}
+
+/** Consecutive observations of one kind: how many, since when, and whether by one client alone. */
+class Streak {
+  count = 0;
+  sinceMs = 0;
+  /** The client of the first one. */
+  firstClient: number | undefined;
+  /** Observations of other clients, and since when. */
+  others = 0;
+  othersSinceMs = 0;
+  /** The last one. */
+  #client: number | undefined;
+  #what = 0;
+
+  /** The same again counts once. */
+  add(nowMs: number, client: number, what: number): void {
+    if (client === this.#client && what === this.#what) return;
+    this.#client = client;
+    this.#what = what;
+    if (this.count === 0) {
+      this.firstClient = client;
+      this.sinceMs = nowMs;
+    }
+    this.count++;
+    if (client === this.firstClient) return;
+    if (this.others === 0) this.othersSinceMs = nowMs;
+    this.others++;
+  }
+
+  clear(): void {
+    this.count = this.others = 0;
+    this.firstClient = this.#client = undefined;
   }
 }

@@ -3,9 +3,10 @@
  * time or queries, so that the kernel picks a new random port, and all are closed when idle.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { Fault } from "../../base/lib/fault.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Share } from "../../base/lib/share.ts";
+import type { SpareDescriptors } from "../../kernel/spare-descriptors.ts";
 import type { Health } from "./health.ts";
 import { UpstreamSocket, type SocketErrors, type SocketParts } from "./udp-socket.ts";
 
@@ -15,6 +16,8 @@ export interface SocketPoolParts extends SocketParts {
   /** The pools that have sockets. */
   readonly pools: Set<SocketPool>;
   readonly sockets: { open: number };
+  /** For a server that has no socket when the process has no descriptor left. */
+  readonly spare?: SpareDescriptors;
   /** The container's share, for its own server. */
   readonly share?: Share;
 }
@@ -61,7 +64,8 @@ export class SocketPool implements SocketErrors {
     if (share?.take(1) === false) {
       throw new Fault("TOO_MANY_SOCKETS", "too many UDP sockets to the container's own servers");
     }
-    const socket = this.#open(dial, share);
+    const socket = this.#open(dial, share, isUnused ? undefined : drawn);
+    if (socket === drawn || this.#slots.includes(socket)) return socket;
     sockets.open++;
     this.#slots[slot] = socket;
     if (pools.size === 0) startSweeping(pools, now);
@@ -69,13 +73,30 @@ export class SocketPool implements SocketErrors {
     return socket;
   }
 
-  #open(dial: () => number, share: Share | undefined): UpstreamSocket {
+  /** Without a descriptor a query shares a socket to this server, `before` if there is no other; one that has none gets one kept back. */
+  #open(dial: () => number, share: Share | undefined, before: UpstreamSocket | undefined): UpstreamSocket {
     try {
-      return new UpstreamSocket(dial(), this.#family, this.#parts, this);
+      return new UpstreamSocket(this.#dial(dial, before), this.#family, this.#parts, this);
     } catch (error) {
       share?.give(1);
-      throw error;
+      const shared = codeOf(error) === "EMFILE" ? this.#sharedWith(before) : undefined;
+      if (shared === undefined) throw error;
+      return shared;
     }
+  }
+
+  #dial(dial: () => number, before: UpstreamSocket | undefined): number {
+    try {
+      return dial();
+    } catch (error) {
+      if (codeOf(error) !== "EMFILE" || this.#sharedWith(before) !== undefined) throw error;
+      if (this.#parts.spare?.giveUp() !== true) throw error;
+      return dial();
+    }
+  }
+
+  #sharedWith(before: UpstreamSocket | undefined): UpstreamSocket | undefined {
+    return this.#slots.find((socket) => socket !== undefined) ?? before;
   }
 
   /** Closes sockets that are no longer needed; returns whether any is left. */
@@ -122,6 +143,7 @@ export class SocketPool implements SocketErrors {
   #close(socket: UpstreamSocket): void {
     socket.close();
     this.#parts.sockets.open--;
+    this.#parts.spare?.keep();
     this.#parts.share?.give(1);
   }
 }

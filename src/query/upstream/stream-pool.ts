@@ -35,6 +35,7 @@ export class StreamPool {
   readonly #parts: StreamPoolParts;
   readonly #streams = new Set<UpstreamStream>();
   #isClosed = false;
+  #blockedUntilMs = -Infinity;
 
   constructor(parts: StreamPoolParts) {
     this.#parts = parts;
@@ -50,6 +51,16 @@ export class StreamPool {
     if (!this.#reserve()) throw tooMany();
     const { upstreamStreams } = this.#parts.shares;
     return { fd: this.#dial(), onClosed: () => upstreamStreams.give(1) };
+  }
+
+  /** The server has replied over TCP, or has not in its time. */
+  note(nowMs: number, hasReplied: boolean): void {
+    this.#blockedUntilMs = hasReplied ? -Infinity : nowMs + LIMITS.tcpBlockedMs;
+  }
+
+  /** A firewall may drop what is sent to it over TCP. */
+  isBlocked(nowMs: number): boolean {
+    return nowMs < this.#blockedUntilMs;
   }
 
   close(): void {

@@ -9,9 +9,9 @@ import { HASH_BASIS, hashByte } from "../../base/model/label-table.ts";
 /** Names with fewer than two labels are all in the root zone. */
 const ROOT = 0;
 
-/** `message` is a query with one question, its name not compressed. */
-export function zoneOf(message: Uint8Array): number {
-  let at = HEADER_BYTES;
+/** `message` is a query with one question, its name not compressed; or other bytes, with the labels of a name at `start`. */
+export function zoneOf(message: Uint8Array, start: number = HEADER_BYTES): number {
+  let at = start;
   let last = 0;
   let before = 0;
   for (;;) {

@@ -1,9 +1,9 @@
 /**
- * BareQuery: a query without anything in which a client can send more than the question: options, further records, reserved flags,
- * and the signature of a message that is not the same any more.
+ * BareQuery: a query without anything in which a client can send more than the question: options, further records, flags but AD,
+ * and the signature of a message that is not the same any more. It asks for recursion: servers do not forward without that.
  */
 import { setU16 } from "../../base/dns/bytes.ts";
-import { AD, CD, CODES_AT, FLAGS_AT, OPCODE, QUESTIONS_AT, RD, opcodeOf, writeCounts } from "../../base/dns/header.ts";
+import { AD, CODES_AT, FLAGS_AT, OPCODE, QUESTIONS_AT, RD, opcodeOf, writeCounts } from "../../base/dns/header.ts";
 import { OPT_SIZE_AT, writeOpt } from "../../base/dns/opt.ts";
 import type { Question } from "./question.ts";
 
@@ -14,8 +14,8 @@ export function makeBare(block: Buffer, question: Question): void {
   const { optUdpSize, isDnssecOk } = records;
   const isQuery = opcodeOf(block, offset) === OPCODE.QUERY;
   // Of another opcode nothing is repeated that would be understood.
-  block[offset + FLAGS_AT] = (block[offset + FLAGS_AT] as number) & RD;
-  block[offset + CODES_AT] = isQuery ? (block[offset + CODES_AT] as number) & (AD | CD) : 0;
+  block[offset + FLAGS_AT] = RD;
+  block[offset + CODES_AT] = isQuery ? (block[offset + CODES_AT] as number) & AD : 0;
   setU16(block, offset + QUESTIONS_AT, 1);
   writeCounts(block, offset, 0, 0, hasOpt ? 1 : 0);
   let after = end;

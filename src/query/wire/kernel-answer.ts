@@ -50,6 +50,8 @@ export interface Repeatable {
   sinceMs: number;
   /** For so long nothing but its TTLs changes. */
   forMs: number;
+  /** The last records, as many as this, are addresses, of which another one is the first each time. */
+  rotated: number;
 }
 
 /** What all kernel answers have in common. */
@@ -99,6 +101,7 @@ export class KernelAnswerMarker {
     source: "cache",
     isFailure: false,
     additionals: 0,
+    rotated: 0,
     ttlOffsets: [],
     isAuthentic: false,
     lasting: undefined,
@@ -201,7 +204,7 @@ function describeCached(
   block: Buffer,
   question: Question,
   { length, rcode }: WrittenReply,
-  { reply, sinceMs, forMs }: Repeatable,
+  { reply, sinceMs, forMs, rotated }: Repeatable,
 ): void {
   const { offset, records } = question;
   describeQuestion(answer, block, question);
@@ -209,6 +212,7 @@ function describeCached(
   answer.source = "cache";
   answer.isFailure = rcode !== RCODE.NOERROR;
   answer.additionals = u16(block, offset + ADDITIONALS_AT) - records.optCount;
+  answer.rotated = rotated;
   answer.ttlOffsets = reply?.ttlOffsets ?? [];
   answer.isAuthentic = reply?.isAuthentic === true;
   answer.lasting = { sinceMs, forMs };
@@ -229,7 +233,7 @@ function describeFailure(
   describeReply(answer, block, question, length - opts * OPT_BYTES, rcode);
   answer.source = source;
   answer.isFailure = true;
-  answer.additionals = 0;
+  answer.additionals = answer.rotated = 0;
   answer.ttlOffsets = [];
   answer.isAuthentic = false;
   answer.lasting = undefined;

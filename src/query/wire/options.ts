@@ -32,6 +32,7 @@ function isOptionValid(code: number, bytes: Uint8Array, at: number, end: number)
     case OPTION.KEEPALIVE:
       return length === 0 || length === 2;
     case OPTION.EXTENDED_ERROR:
+    case OPTION.ZONE_VERSION:
       return length >= 2;
     case OPTION.REPORT_CHANNEL:
       return skipName(bytes, at, at, end) !== -1;

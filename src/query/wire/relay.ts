@@ -23,6 +23,7 @@ import {
 import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
 import { type SharedReply, recordsOf } from "./shared-reply.ts";
 
@@ -72,6 +73,57 @@ export function relay(
     length = writeWhatFits(block, offset, reply, room, age);
   }
   return options.hasOpt ? addOpt(block, offset, length, options, rcode, why) : length;
+}
+
+/**
+ * Puts another address first each time, as clients take the first one: `reply` has been relayed to `offset`. Returns the number
+ * of these addresses, or 0 if the order stays. Only the data of records changes places, and only where the addresses are the last
+ * records and have the same owner in the same bytes: as names point backwards, none of the message can continue in that data.
+ */
+export function rotateAddresses(block: Buffer, offset: number, reply: SharedReply, type: number): number {
+  const { bytes, start, questionEnd, ttlOffsets, answers, authorities, additionals } = reply;
+  const dataBytes = type === TYPE.A ? 4 : type === TYPE.AAAA ? 16 : 0;
+  if (answers < 2 || dataBytes === 0 || authorities + additionals > 0) return 0;
+  const count = sameRecordsAtEnd(reply, type, dataBytes);
+  if (count < 2) return 0;
+  const first = answers - count;
+  const turn = Math.floor(Math.random() * count);
+  // Of a reply that was cut, fewer are written.
+  const written = u16(block, offset + ANSWERS_AT) - first;
+  for (let i = 0; i < written; i++) {
+    const from = start + TTL_TO_DATA + (ttlOffsets[first + ((i + turn) % count)] as number);
+    const at = offset + questionEnd + TTL_TO_DATA + (ttlOffsets[first + i] as number);
+    copyBytes(bytes, from, from + dataBytes, block, at);
+  }
+  return count;
+}
+
+/** How many records at the end have this type, this length of data, and the bytes of the last one's owner. */
+function sameRecordsAtEnd(reply: SharedReply, type: number, dataBytes: number): number {
+  const { bytes, start, ttlOffsets, answers } = reply;
+  const lastOwner = endOf(reply, answers - 2);
+  const ownerBytes = start + (ttlOffsets[answers - 1] as number) - TTL_AT - lastOwner;
+  let count = 0;
+  for (; count < answers; count++) {
+    const record = answers - 1 - count;
+    const owner = endOf(reply, record - 1);
+    const fixed = start + (ttlOffsets[record] as number) - TTL_AT;
+    if (fixed - owner !== ownerBytes || !areSame(bytes, owner, lastOwner, ownerBytes)) break;
+    if (u16(bytes, fixed) !== type || u16(bytes, fixed + DATA_LENGTH_AT) !== dataBytes) break;
+  }
+  return count;
+}
+
+/** The end of a record; before the first one, the start of all. */
+function endOf({ bytes, start, ttlOffsets }: SharedReply, record: number): number {
+  if (record < 0) return start;
+  const at = start + (ttlOffsets[record] as number);
+  return at + TTL_TO_DATA + u16(bytes, at + TTL_TO_LENGTH);
+}
+
+function areSame(bytes: Uint8Array, a: number, b: number, length: number): boolean {
+  for (let i = 0; i < length; i++) if (bytes[a + i] !== bytes[b + i]) return false;
+  return true;
 }
 
 /** An error reply of our own: the question, and the reason. */

@@ -4,6 +4,7 @@
  */
 import { composePlaceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { Ending } from "../../container/watch/endings.ts";
 import { type AttachmentState, failureText } from "../../container/attach/attachment-state.ts";
 import type { EventRing, NewEvent } from "../../control/history/event-ring.ts";
 
@@ -29,7 +30,8 @@ export class EngineEvents {
   onContainer(fact: ContainerFact): void {
     const before = this.#parts.factOf(fact.id);
     if (before === undefined && !this.#parts.isSynced()) return;
-    const isStart = before?.startedAt !== fact.startedAt || this.#starting.delete(fact.id);
+    const isNews = before?.isStarting !== true && before?.startedAt !== fact.startedAt;
+    const isStart = this.#starting.delete(fact.id) || isNews;
     if (isStart && fact.imageLabels.source === "awaited") this.#starting.add(fact.id);
     else if (isStart) this.#record("container-started", fact);
     if (isStart || before === undefined) return;
@@ -39,13 +41,13 @@ export class EngineEvents {
   }
 
   /** A container is about to be forgotten. */
-  onGone(id: string, exitCode: number | undefined): void {
+  onGone(id: string, { exitCode, isAsked }: Ending): void {
     const fact = this.#parts.factOf(id);
     const isStarting = this.#starting.delete(id);
     this.#served.delete(id);
     if (fact === undefined) return;
     if (isStarting) this.#record("container-started", fact);
-    const hasFailed = exitCode !== undefined && exitCode !== 0;
+    const hasFailed = exitCode !== undefined && exitCode !== 0 && !isAsked;
     this.#record(hasFailed ? "container-died" : "container-stopped", fact, { exitCode: exitCode ?? null });
   }
 

@@ -12,7 +12,7 @@ import { openOwnEngineHost } from "../../container/namespace/engine-owner.ts";
 import { checkEngine } from "../../container/preflight.ts";
 import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
-import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { TargetSearch } from "../container-side.ts";
 
 /** What a waiting process also sees while dockerd starts: it makes its socket anew, and then sets who may use it. */
@@ -60,7 +60,7 @@ export class EngineLink {
         if (signal.aborted) return undefined;
         const code = codeOf(error);
         if (attempt === 0 ? code !== "ENGINE_AWAY" : !AWAY_WHILE_IT_STARTS.has(code)) throw error;
-        const reason = (error as Error).message;
+        const reason = reasonOf(error);
         if (reason !== logged) log.warn({ reason }, "waiting for the engine");
         logged = reason;
         onWait(`waiting for the engine: ${reason}`);

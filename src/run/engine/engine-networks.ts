@@ -1,6 +1,6 @@
 /**
  * EngineNetworks: all networks of the engine, also those without containers. The engine is asked at most once a second, however
- * many readers there are.
+ * many readers there are. While it hangs, the list is the last one.
  */
 import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import type { Engine } from "../../container/watch/engine.ts";
@@ -11,16 +11,20 @@ import type { EngineNetwork } from "../../control/situation/ports.ts";
 const LIST_EVERY_MS = 1_000;
 
 export class EngineNetworks {
-  readonly #engine: Pick<Engine, "networks">;
+  readonly #engine: Pick<Engine, "networks" | "silentMs">;
   readonly #call: CoalescedCall<readonly EngineNetwork[]>;
+  #last: readonly EngineNetwork[] = [];
 
-  constructor(engine: Pick<Engine, "networks">) {
+  constructor(engine: Pick<Engine, "networks" | "silentMs">) {
     this.#engine = engine;
     this.#call = new CoalescedCall(async () => await this.#read(), LIST_EVERY_MS);
   }
 
   async list(): Promise<readonly EngineNetwork[]> {
-    return await this.#call.get();
+    const call = this.#call.get();
+    const silent = this.#engine.silentMs().then((ms) => (ms === undefined ? call : undefined));
+    this.#last = (await Promise.race([call, silent])) ?? this.#last;
+    return this.#last;
   }
 
   async #read(): Promise<readonly EngineNetwork[]> {

@@ -14,6 +14,7 @@ import type { HostNames } from "../../container/host/host-names.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 import { openHostNetwork, readEngineFile, tryReadContainerFile } from "../../container/namespace/engine-host.ts";
 import { libcOf } from "../../container/namespace/container-libc.ts";
+import { listeningPorts } from "../../container/namespace/listening-ports.ts";
 import { withOwnFiles } from "../../container/namespace/own-files.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -21,18 +22,45 @@ import type { Roster } from "../../container/roster.ts";
 import { listedServers } from "../../container/watch/host-file.ts";
 import { USUAL_ORDER, lookupOrder } from "../../container/watch/nsswitch.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { Containers, ContainerAccess, Repairs } from "../../control/situation/ports.ts";
+import type { Containers, ContainerAccess, Repairs, ComposeFiles } from "../../control/situation/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { DNS_PORT } from "../../base/model/server-text.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
 import { isListenId } from "../../base/model/listen-policy.ts";
+import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
+import type { ComposeProjectText } from "../../base/model/compose-file.ts";
+import { fingerprintOf } from "../../config/file/file-text.ts";
+import { readComposeInWorker } from "../../config/file/worker.ts";
+import type { ComposePlace } from "../../container/facts/compose.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
-import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { EngineLan } from "./engine-lan.ts";
 import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
+
+/** Whether a file has changed is looked at so often, if a cause needs it. */
+const LOOK_EVERY_MS = 200;
+
+/** What a file includes may have changed although it has not. */
+const READ_EVERY_MS = 30_000;
+
+/** Whoever waits for an explanation waits so long, and a file may take longer on a busy machine. */
+const WAIT_MS = 3_000;
+const READING_MS = 15_000;
+const PROJECTS_MAX = 32;
+const READ_AT_ONCE = 4;
+const FILES_MAX = 8;
+const PATH_LENGTH_MAX = 1_024;
+
+interface Entry {
+  readonly text: ComposeProjectText | undefined;
+  readonly fingerprint: string;
+  readonly readMs: number;
+  lookedMs: number;
+}
 
 interface EnginePortsParts {
   /** The current one. */
@@ -79,6 +107,7 @@ export function containersOf(
     nodeReportOf: (fact) =>
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
     formerAddresses: () => parts.directory.former.list(),
+    formerNames: () => parts.directory.formerNames.list(),
     stopped: async () => await stopped.list(),
     networks: async () => await networks.list(),
     get swarm() {
@@ -124,6 +153,7 @@ export function insideOf(
 ): ContainerAccess {
   return {
     hostServers,
+    composeFiles: new ComposeProjects(() => `/proc/self/fd/${host().root}`),
     hostsOf: (fact) => {
       const file = tryReadContainerFile(host(), fact.hostsPath ?? "", fact.id);
       return file.kind === "read" ? file.text : undefined;
@@ -139,6 +169,24 @@ export function insideOf(
       } catch {
         // Of a file that cannot be read nothing is said.
         return USUAL_ORDER;
+      }
+    },
+    listeningIn: ({ pid }) => listeningPorts(pid),
+    hasRoute: (fact, address) => {
+      try {
+        const fd =
+          fact === undefined
+            ? openHostNetwork(host())
+            : proveNamespace({ containerId: fact.id, ...fact }, host(), runner.homeId).fd;
+        const namespace = openNamespace(runner, fd);
+        try {
+          closeQuietly(namespace.dial({ from: "container", address, port: DNS_PORT }, "udp"));
+          return true;
+        } finally {
+          namespace.close();
+        }
+      } catch (error) {
+        return codeOf(error) !== "ENETUNREACH" && codeOf(error) !== "EHOSTUNREACH";
       }
     },
     open: (fact) => {
@@ -168,4 +216,65 @@ function otherMachine(name: string): Fault {
   return new Fault("NAMESPACE_ELSEWHERE", `"${name}" stands for other machines, from which dns11 cannot query`, {
     remedy: "Query from one of them, for example with dig, or use dns11 explain.",
   });
+}
+
+/**
+ * What the files of Compose projects say, for advice about a change of them. They are read in a thread of their own
+ * when a cause needs them. A file may be on a server that does not answer: nobody waits for long, and not twice.
+ */
+class ComposeProjects implements ComposeFiles {
+  readonly #root: () => string;
+  readonly #entries = new Map<string, Entry>();
+  readonly #wanted = new Map<string, readonly string[]>();
+  #reading: Promise<true> | undefined;
+  #isSlow = false;
+
+  /** `root` is the folder below which the engine's host has its files. */
+  constructor(root: () => string) {
+    this.#root = root;
+  }
+
+  projectOf({ files }: ComposePlace): ComposeProjectText | undefined {
+    if (files.length === 0 || files.length > FILES_MAX || !files.every(isPath)) return undefined;
+    const key = files.join("\n");
+    const entry = this.#entries.get(key);
+    const isDue = entry === undefined || performance.now() - entry.lookedMs > LOOK_EVERY_MS;
+    if (isDue && this.#wanted.size < PROJECTS_MAX) this.#wanted.set(key, files);
+    return entry?.text;
+  }
+
+  async learn(): Promise<boolean> {
+    if (this.#wanted.size === 0 || this.#isSlow) return false;
+    this.#reading ??= this.#read();
+    const isRead = await Promise.race([this.#reading, sleep(WAIT_MS, false, { ref: false })]);
+    // Until that ends nobody waits again.
+    if (!isRead) this.#isSlow = this.#reading !== undefined;
+    return isRead;
+  }
+
+  async #read(): Promise<true> {
+    const wanted = [...this.#wanted].slice(0, READ_AT_ONCE);
+    this.#wanted.clear();
+    for (const [key, files] of wanted) {
+      const root = this.#root();
+      const fingerprint = await fingerprintOf(files.map((file) => `${root}${file}`));
+      const nowMs = performance.now();
+      const entry = this.#entries.get(key);
+      if (entry?.fingerprint === fingerprint && nowMs - entry.readMs < READ_EVERY_MS) {
+        entry.lookedMs = nowMs;
+        continue;
+      }
+      const text = await readComposeInWorker(files, root, READING_MS).catch(() => undefined);
+      this.#entries.delete(key);
+      this.#entries.set(key, { text, fingerprint, readMs: nowMs, lookedMs: nowMs });
+      for (const first of this.#entries.keys()) if (this.#entries.size > PROJECTS_MAX) this.#entries.delete(first);
+    }
+    this.#reading = undefined;
+    this.#isSlow = false;
+    return true;
+  }
+}
+
+function isPath(file: string): boolean {
+  return file.startsWith("/") && file.length <= PATH_LENGTH_MAX && !file.includes("\0");
 }

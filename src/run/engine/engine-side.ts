@@ -17,14 +17,15 @@ import { HOST_ID } from "../../container/host/host-fact.ts";
 import type { HostNames } from "../../container/host/host-names.ts";
 import type { Listener } from "../../container/listener/listener.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
-import type { Egress } from "../../container/egress/egress.ts";
-import type { ContainerLinks } from "../../container/links/container-links.ts";
+import { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { ClusterDns } from "../../container/kind/cluster-dns.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
-import type { Directory } from "../../container/registry/directory.ts";
+import type { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
+import { Directory } from "../../container/registry/directory.ts";
 import { BUILDS_ID, type ContainerFact } from "../../container/facts/fact.ts";
-import { Publication } from "../../container/publish/publication.ts";
+import { labelKeysOf } from "../../container/facts/label-keys.ts";
+import { Publication, type PublicationSettings } from "../../container/publish/publication.ts";
 import type { Searches } from "../../container/search/searches.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
@@ -32,17 +33,24 @@ import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import type { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
+import type { Running } from "../../features/contract.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { ListenReports } from "../../base/model/listen-report.ts";
 import type { ListenerReport } from "../../base/model/listener-report.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { machineNameOf } from "../../config/etcd-values.ts";
+import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import type { NameSettings } from "../../container/names/source/name-settings.ts";
+import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
+import type { SwarmNetworks } from "../../container/names/swarm/swarm-networks.ts";
+import type { Engine } from "../../container/watch/engine.ts";
+import { SwarmWatch } from "../../container/watch/swarm-watch.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
 import { nodeDial } from "./node-dial.ts";
-import { newDirectory, publicationSettings } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
-import { openEgress, openLinks } from "./engine-egress.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineLan } from "./engine-lan.ts";
 import { EngineNetworks } from "./engine-networks.ts";
@@ -52,9 +60,17 @@ import { openListenerOf } from "./engine-listener.ts";
 import { openBuilds } from "./engine-builds.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
+import { openBirths, startingHooks } from "./starting-containers.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 import { type PolicedContainers, openPoliced } from "./policed-containers.ts";
-import { openSwarmWatch } from "./swarm-lists.ts";
+import { UnknownContainers } from "./unknown-containers.ts";
+
+/** What a directory knows from elsewhere. */
+interface DirectoryParts {
+  readonly shared: SharedNames | undefined;
+  readonly clusterDnsOf: (fact: ContainerFact) => string | undefined;
+  readonly onNames?: () => void;
+}
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
@@ -79,9 +95,10 @@ export class EngineSide implements ContainerSide {
   readonly publication: Publication;
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
-  readonly egress: Egress;
+  readonly features: readonly Running[];
   readonly builds: BuildSteps;
   readonly policed: PolicedContainers;
+  readonly births: SandboxBirths;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
@@ -104,8 +121,20 @@ export class EngineSide implements ContainerSide {
       (id) => this.directory.network(id),
       () => this.directory.containers.values(),
     );
-    this.links = openLinks(parts.platform, link, (id) => this.directory.network(id));
-    this.egress = openEgress(parts, link, this.links, () => this.directory.containers.values());
+    const { runner, memory } = parts.platform;
+    const { host } = link;
+    this.links = new ContainerLinks({
+      ...{ runner, memory, host },
+      prove: (claim) => proveNamespace(claim, host(), runner.homeId),
+      networkOf: (id) => this.directory.network(id),
+    });
+    this.features = parts.features ?? [];
+    for (const each of this.features)
+      each.engine?.({
+        ...{ runner, memory, host },
+        containers: () => this.directory.containers,
+        links: this.links,
+      });
     this.policed = openPoliced(this, parts, link);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
@@ -129,6 +158,9 @@ export class EngineSide implements ContainerSide {
       upstreams: this.hostUpstreams,
       reinspect: (ids) => this.follower.reinspect(ids),
     });
+    link.engine.labels.add(labelKeysIn(parts.settings));
+    link.engine.readStep = (id, step) => parts.quarantines.recorder.inspecting(id, step);
+    this.births = openBirths(this, link);
     this.follower = this.#openFollower();
     this.synced = this.follower.synced;
     this.containers = containersOf(this, parts);
@@ -139,6 +171,10 @@ export class EngineSide implements ContainerSide {
   get engine(): ContainerSide["engine"] {
     const { info, socketPath: address } = this.#link;
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
+  }
+
+  async engineSilentMs(): Promise<number | undefined> {
+    return await this.#link.engine.silentMs();
   }
 
   /** The current one: a reload replaces it. */
@@ -169,6 +205,7 @@ export class EngineSide implements ContainerSide {
   }
 
   async prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void> {
+    await this.follower.learnLabels(labelKeysIn(settings));
     const next = newDirectory(settings, { shared, clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact) });
     next.names.hostDomain.setDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
@@ -182,8 +219,6 @@ export class EngineSide implements ContainerSide {
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.configure(settings);
       this.searches.configure(settings);
-      if (settings.egress && !this.egress.isOn) this.#parts.platform.kernelAnswers?.forgetAll();
-      void this.egress.setOn(settings.egress);
       if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
       this.roster.refresh();
       // Each goes through all containers.
@@ -201,6 +236,10 @@ export class EngineSide implements ContainerSide {
 
   async refreshed(): Promise<void> {
     await this.roster.refreshed();
+  }
+
+  async learnLabel(key: string): Promise<void> {
+    await this.follower.learnLabels([key]);
   }
 
   declare(names: readonly DeclaredName[]): void {
@@ -221,7 +260,6 @@ export class EngineSide implements ContainerSide {
 
   async follow(signal: AbortSignal): Promise<void> {
     this.swarmWatch.start(signal);
-    void this.egress.setOn(this.#parts.settings.egress);
     await this.follower.run(signal);
   }
 
@@ -256,9 +294,9 @@ export class EngineSide implements ContainerSide {
       this.hostUpstreams,
       this.files,
       this.bridges,
-      this.egress,
       this.builds,
       this.policed,
+      this.births,
       this.links,
       this.#clusterDns,
     ])
@@ -351,7 +389,7 @@ export class EngineSide implements ContainerSide {
         this.hostUpstreams.reread();
         this.hostNames.refresh();
         this.links.hostChanged();
-        void this.egress.hostChanged();
+        for (const each of this.features) each.engineConnected?.();
         void this.#refreshHostGateway();
       },
       onDisconnected: (reason) => {
@@ -376,21 +414,15 @@ export class EngineSide implements ContainerSide {
         this.#events.onNetwork(name, isCreated);
         this.policed.networksChanged();
       },
-      onContainer: (fact) => {
-        this.#events.onContainer(fact);
-        querySide.rules.containersChanged();
-        quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
-        for (const each of this.#followers) each.put(fact);
-        querySide.policies.containersChanged();
-      },
-      onContainerGone: (id, exitCode) => {
-        this.#events.onGone(id, exitCode);
+      onContainer: (fact) => this.put(fact, this.#followers),
+      onContainerGone: (id, ending) => {
+        this.#events.onGone(id, ending);
         querySide.histories.name(id, this.#nameOf(id));
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
         this.roster.remove(id);
         this.#clusterDns.forget(id);
-        for (const each of this.#followers) each.remove(id);
+        for (const each of this.#followers) each.remove?.(id);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
@@ -399,6 +431,16 @@ export class EngineSide implements ContainerSide {
         put: (fact) => this.directory.putStopped(fact),
         remove: (id) => this.directory.removeStopped(id),
       },
+      late: new UnknownContainers({
+        host: this.#link.host,
+        facts: () => this.directory.containers,
+        isHolding: () => this.policed.isHolding,
+        hold: (id, addresses) => this.policed.hold(id, addresses),
+        release: (id) => this.policed.release(id),
+        serve: (fact) => this.#serve(fact),
+      }),
+      starting: startingHooks(this, this.births, this.#parts),
+      barredBy: quarantines.inspectionBarredBy,
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
         const container = this.#nameOf(id);
@@ -410,9 +452,23 @@ export class EngineSide implements ContainerSide {
     });
   }
 
+  /** There are new facts about a container. */
+  put(fact: ContainerFact, followers: readonly Pick<Running, "put">[]): void {
+    this.#events.onContainer(fact);
+    this.#parts.querySide.rules.containersChanged();
+    this.#serve(fact, followers);
+  }
+
+  #serve(fact: ContainerFact, followers: readonly Pick<Running, "put">[] = []): void {
+    const { quarantines, querySide } = this.#parts;
+    quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
+    for (const each of followers) each.put?.(fact);
+    querySide.policies.containersChanged();
+  }
+
   /** They learn of each container behind the roster. */
-  get #followers(): readonly Pick<HostNames, "put" | "remove">[] {
-    return [this.hostNames, this.publication, this.egress, this.links, this.lan];
+  get #followers(): readonly Pick<Running, "put" | "remove">[] {
+    return [this.hostNames, this.publication, ...this.features, this.links, this.lan];
   }
 
   #nameOf(id: string): string {
@@ -444,4 +500,57 @@ export class EngineSide implements ContainerSide {
     for (const line of await restoreOldNodes(this, this.#link, this.#parts))
       this.#parts.log.info(line, "removed leftovers of a previous run");
   }
+}
+
+/** The labels by which settings choose containers. */
+function labelKeysIn({ policies, only, kind, nested }: RunSettings): string[] {
+  return labelKeysOf([...policies.flatMap(({ scopes }) => scopes), ...only, ...kind.nodes, ...nested]);
+}
+
+/** A directory with what the settings mean for the names and servers of containers. Each reload makes one. */
+function newDirectory(settings: RunSettings, { shared, clusterDnsOf, onNames }: DirectoryParts): Directory {
+  return new Directory({
+    serversMax: serversMax(settings),
+    ownAddress: DOCKER_RESOLVER,
+    names: nameSettings(settings),
+    rules: settings.routes,
+    missingContainer: settings.upstream.forward.missingContainer,
+    shared,
+    clusterDnsOf,
+    ...(onNames !== undefined && { onNames }),
+  });
+}
+
+/** Docker ignores health checks, and has no names of containers that do not run. */
+function nameSettings(settings: RunSettings): NameSettings {
+  const { isStrict, labels, visible, defaultBridge, builds, hostName, zones } = settings;
+  const always = { labels, visible, defaultBridge, builds, hostName, zones };
+  return isStrict
+    ? { ...always, health: undefined, choices: undefined, stopped: undefined, swarm: "as-docker" }
+    : { ...always, health: settings.health, choices: settings.names, stopped: settings.stopped, swarm: "asked" };
+}
+
+/** How containers are published, with the host name of the engine. */
+function publicationSettings(settings: RunSettings, hostName: string): PublicationSettings {
+  const { publish: policy } = settings.etcd;
+  const machine = (policy && machineNameOf(policy, hostName)) ?? "";
+  return { policy, machine, labels: settings.labels, ttlSeconds: settings.behaviour.ttlSeconds };
+}
+
+/** Docker uses three servers of a list and ignores the others. */
+function serversMax({ behaviour }: RunSettings): number {
+  return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
+}
+
+/** The engine's lists of swarm networks, read into the source of these names. */
+function openSwarmWatch(engine: Engine, swarm: () => SwarmNetworks, limitedLog: RateLimitedLog): SwarmWatch {
+  const watch = new SwarmWatch({
+    engine,
+    networks: () => swarm().inUse.map(({ id }) => id),
+    put: (id, list) => swarm().putList(id, list),
+    remove: (id) => swarm().removeList(id),
+    onFailed: (reason) => limitedLog.log("warn", "swarm", { reason }, "cannot list the services of a swarm network"),
+  });
+  swarm().lists.onWanted = (id) => watch.want(id);
+  return watch;
 }

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { codeOf, reasonOf } from "../../base/lib/fault.ts";
+import { OneAtATime } from "../../base/lib/one-at-a-time.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import { addressBytes } from "../../base/model/address.ts";
@@ -20,20 +21,28 @@ import { networkFact } from "../../container/watch/translate.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
-import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
+import { HeldUntilKnown } from "../../policy/enforce/held-until-known.ts";
+import { Enforcement, type EnforcementState, isHolding } from "../../policy/enforce/enforcement.ts";
 import { BootClosing } from "../../policy/boot/boot-closing.ts";
 import { serviceFolder } from "../../policy/boot/closed-networks-file.ts";
 import { type AddressBlock, blockText, readAddressBlock } from "../../base/model/address-block.ts";
 import type { ClosedNetwork } from "../../policy/model/closed-network.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import type { AnswerGate } from "../../query/gate/answer-gate.ts";
+import { LocalAddresses } from "../../kernel/local-addresses.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
 import type { EngineAccess } from "./engine-link.ts";
 
+interface HostAddressesParts {
+  readonly platform: Pick<Platform, "runner" | "memory">;
+  readonly host: () => Pick<EngineHost, "network" | "networkId">;
+  readonly onEvent: ReportEvent;
+}
+
 interface PolicedContainersParts {
   readonly platform: Pick<Platform, "runner" | "memory">;
-  readonly host: () => Pick<EngineHost, "network" | "pid" | "sharesPids">;
+  readonly host: () => Pick<EngineHost, "network" | "networkId" | "pid" | "sharesPids">;
   readonly links: ContainerLinks;
   readonly book: PolicyBook;
   readonly gate: AnswerGate;
@@ -58,20 +67,22 @@ const LEFTOVERS_POLL_MS = 5_000;
 export class PolicedContainers {
   readonly #parts: PolicedContainersParts;
   readonly enforcement: Enforcement;
+  readonly #hostAddresses: HostAddresses;
   readonly #assignments = new Map<string, Assignment>();
+  readonly #unknown: HeldUntilKnown;
   #table: Promise<PolicyTable> | undefined;
   #isClosed = false;
   /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
   #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
   /** Containers with the rights of root on the host, by the id of the one whose network namespace they share. */
   #privilegedSharers: ReadonlyMap<string, ContainerFact> = new Map();
-  #isClosing = false;
-  #hasToClose = false;
+  readonly #closing: OneAtATime;
   #onLost: () => void = () => undefined;
 
   constructor(parts: PolicedContainersParts) {
     this.#parts = parts;
     const { book, gate, links } = parts;
+    this.#hostAddresses = new HostAddresses(parts);
     this.enforcement = new Enforcement({
       openTable: async (onLost) => {
         this.#onLost = onLost;
@@ -80,6 +91,19 @@ export class PolicedContainers {
       containerOf: (id) => this.#containerOf(id),
       policyOf: (id) => book.policyOf(id),
       onState: (id, state) => this.#onState(id, state),
+    });
+    this.#closing = new OneAtATime(
+      async () => await this.#closeListed(),
+      (error) => parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn"),
+    );
+    this.#unknown = new HeldUntilKnown({
+      isHolding: () => this.isHolding,
+      hold: async (held, keepsOthers) => await (await this.#openedTable()).hold(held, keepsOthers),
+      stateOf: (id) => this.enforcement.stateOf(id),
+      onHeld: (id) =>
+        parts.onEvent({ container: id.slice(0, 12) }, "holding a container that Docker does not describe", "warn"),
+      onError: (error) =>
+        parts.onEvent({ reason: reasonOf(error) }, "cannot hold a container that is not known", "warn"),
     });
     book.onRefreshed = () => {
       this.#refresh();
@@ -90,6 +114,7 @@ export class PolicedContainers {
       this.enforcement.assigned(policy);
     };
     book.heldOf = (id) => this.#heldOf(id);
+    book.isHosts = (address) => this.#hostAddresses.has(address);
     gate.open = (answer, onOpen) => this.enforcement.open(answer, onOpen);
     links.onChange((id) => this.enforcement.update(id));
   }
@@ -97,6 +122,22 @@ export class PolicedContainers {
   /** Whether a policy needs the kernel. */
   get isOn(): boolean {
     return this.#parts.book.policies.some(({ addresses }) => addresses === "enforce");
+  }
+
+  /** Whether a policy holds connections. */
+  get isHolding(): boolean {
+    return this.#parts.book.policies.some(isHolding);
+  }
+
+  /** Nothing is known of a container but its addresses: nothing passes from them until `release`, where a policy holds connections. */
+  hold(id: string, addresses: readonly Uint8Array[]): void {
+    this.#unknown.late(id, addresses);
+  }
+
+  /** The container is known, or gone. */
+  release(id: string): void {
+    this.#unknown.known(id);
+    this.#parts.book.containersChanged();
   }
 
   /** The running containers have been inspected: what an earlier process has left for others can go, once that is true of all. */
@@ -136,6 +177,7 @@ export class PolicedContainers {
       if (!areAllKnown()) continue;
       try {
         await links.settled();
+        this.#unknown.releaseOthers();
         if (await this.enforcement.removeOthers()) return;
       } catch (error) {
         onEvent({ reason: reasonOf(error) }, "cannot remove the rules for containers that are gone", "warn");
@@ -145,12 +187,13 @@ export class PolicedContainers {
 
   /** A network was made or removed. */
   networksChanged(): void {
-    if (this.isOn) this.#closeNetworks();
+    if (this.isOn) this.#closing.request();
   }
 
   close(): void {
     this.#isClosed = true;
     this.enforcement.close();
+    this.#hostAddresses.close();
     void this.#table?.then(
       (table) => table[Symbol.dispose](),
       () => undefined,
@@ -202,7 +245,10 @@ export class PolicedContainers {
   }
 
   #refresh(): void {
-    if (!this.isOn && this.#table === undefined) return;
+    if (!this.isOn && this.#table === undefined) {
+      this.#unknown.refresh();
+      return;
+    }
     const assignments = this.#parts.book.assignments();
     const { links, facts } = this.#parts;
     this.#assignments.clear();
@@ -210,28 +256,11 @@ export class PolicedContainers {
     this.#privilegedSharers = this.#findPrivilegedSharers();
     if (!links.isStarted) void links.start(facts().values());
     this.enforcement.updateAll(assignments.keys());
-    this.#closeNetworks();
+    this.#closing.request();
+    this.#unknown.refresh();
   }
 
-  /** Networks that an enforced policy is for are closed until each container on them is known. Requests meanwhile share the next round. */
-  #closeNetworks(): void {
-    this.#hasToClose = true;
-    if (!this.#isClosing) void this.#closeUntilDone();
-  }
-
-  async #closeUntilDone(): Promise<void> {
-    this.#isClosing = true;
-    while (this.#hasToClose) {
-      this.#hasToClose = false;
-      try {
-        await this.#closeListed();
-      } catch (error) {
-        this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
-      }
-    }
-    this.#isClosing = false;
-  }
-
+  /** Networks that an enforced policy is for are closed until each container on them is known. */
   async #closeListed(): Promise<void> {
     const names = new Set(this.#networkNames());
     const listed = names.size === 0 ? [] : await this.#parts.listNetworks();
@@ -251,9 +280,9 @@ export class PolicedContainers {
   }
 
   *#networkNames(): Generator<string> {
-    for (const { addresses, mode, scopes } of this.#parts.book.policies) {
-      if (addresses !== "enforce" || mode !== "enforce") continue;
-      for (const scope of scopes) if (scope.kind === "network") yield scope.name;
+    for (const policy of this.#parts.book.policies) {
+      if (!isHolding(policy)) continue;
+      for (const scope of policy.scopes) if (scope.kind === "network") yield scope.name;
     }
   }
 
@@ -318,6 +347,7 @@ export class PolicedContainers {
   }
 
   #onState(id: string, state: EnforcementState): void {
+    this.#unknown.refresh();
     const container = this.#parts.facts().get(id)?.name ?? id.slice(0, 12);
     const { onEvent } = this.#parts;
     if (state.kind === "hindered")
@@ -395,4 +425,54 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
     onEvent: eventLogger(log),
     onPolicies: () => side.reconciler.renewPolicies(),
   });
+}
+
+/**
+ * Which addresses are those of the engine's host itself, where containers with a policy must not reach it. Nothing is
+ * opened before somebody asks.
+ */
+class HostAddresses {
+  readonly #parts: HostAddressesParts;
+  #opened: { readonly networkId: string; readonly addresses: LocalAddresses } | undefined;
+  #hasFailed = false;
+
+  constructor(parts: HostAddressesParts) {
+    this.#parts = parts;
+  }
+
+  /** While the kernel does not say so, every address is one: an answer too few is better than an open machine. */
+  has(address: Uint8Array): boolean {
+    try {
+      const isHosts = this.#addresses().has(address);
+      this.#hasFailed = false;
+      return isHosts;
+    } catch (error) {
+      this.#failed(error);
+      return true;
+    }
+  }
+
+  close(): void {
+    this.#opened?.addresses.close();
+    this.#opened = undefined;
+  }
+
+  /** An engine that starts again may be in another namespace. */
+  #addresses(): LocalAddresses {
+    const { platform, host } = this.#parts;
+    const { network, networkId } = host();
+    if (this.#opened?.networkId === networkId) return this.#opened.addresses;
+    this.close();
+    const addresses = platform.runner.within(network, () => new LocalAddresses(platform.memory));
+    this.#opened = { networkId, addresses };
+    return addresses;
+  }
+
+  #failed(error: unknown): void {
+    this.close();
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    const text = "cannot read which addresses are the host's: policies with host: deny refuse answers meanwhile";
+    this.#parts.onEvent({ reason: reasonOf(error) }, text, "warn");
+  }
 }

@@ -62,6 +62,7 @@ export class Standalone {
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,
         formerAddresses: () => [],
+        formerNames: () => [],
         stopped: async () => await stopped.list(),
         networks: async () => await Promise.resolve([]),
         swarm: undefined,

@@ -9,11 +9,12 @@ import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Engine } from "../../container/watch/engine.ts";
 import { type SplitLabels, splitLabels } from "../../container/facts/labels.ts";
-import type { ContainerJson, EndpointJson, ListedJson } from "../../container/watch/engine-json.ts";
+import type { ContainerJson, ListedJson } from "../../container/watch/engine-json.ts";
 import { ImageConfigs } from "../../container/watch/image-configs.ts";
 import type { StoppedContainer } from "../../control/causes/known-container.ts";
+import { fromInspect, fromList } from "../../control/causes/stopped-container.ts";
 
-type EngineCalls = Pick<Engine, "notRunningContainers" | "container" | "image">;
+type EngineCalls = Pick<Engine, "notRunningContainers" | "container" | "image" | "labels" | "silentMs">;
 
 interface Known {
   readonly container: StoppedContainer;
@@ -25,8 +26,6 @@ const LIST_EVERY_MS = 1_000;
 const WAIT_MS = 5_000;
 /** Of more containers, the older ones are known by name and service, but not by alias; of very many, by name alone. */
 const INSPECTED_MAX = 64;
-/** The time of a container that has never ended. */
-const NEVER = "0001-01-01T00:00:00Z";
 
 export class StoppedContainers {
   readonly #engine: EngineCalls;
@@ -50,11 +49,15 @@ export class StoppedContainers {
 
   async list(): Promise<readonly StoppedContainer[]> {
     if (performance.now() - this.#lastMs < LIST_EVERY_MS) return this.#last;
-    const list = await Promise.race([this.#call.get(), sleep(this.#waitMs, undefined, { ref: false })]);
+    const list = await Promise.race([this.#call.get(), this.#waited()]);
     if (list === undefined) return this.#last;
     this.#last = list;
     this.#lastMs = performance.now();
     return list;
+  }
+
+  async #waited(): Promise<undefined> {
+    if ((await this.#engine.silentMs()) === undefined) await sleep(this.#waitMs, undefined, { ref: false });
   }
 
   /** A container has ended: what was read is out of date. */
@@ -101,42 +104,4 @@ function configOf({ Id, Labels, ImageID, ImageManifestDescriptor = null }: Liste
 
 function uncompared({ Labels: labels }: ListedJson): SplitLabels {
   return splitLabels(labels ?? {}, undefined);
-}
-
-function fromList(
-  { Id: id, Names: names, State: state, NetworkSettings: settings }: ListedJson,
-  { labels, imageLabels }: SplitLabels,
-): StoppedContainer {
-  return {
-    id,
-    name: names?.[0]?.replace(/^\//, "") ?? "",
-    state: state ?? "",
-    exitCode: undefined,
-    atMs: undefined,
-    labels,
-    imageLabels,
-    networks: Object.keys(settings?.Networks ?? {}).map((name) => ({ name, aliases: [] })),
-  };
-}
-
-function fromInspect(
-  listed: ListedJson,
-  { Name: name, State: state, NetworkSettings: settings }: ContainerJson,
-  split: SplitLabels,
-): StoppedContainer {
-  const finished = state?.FinishedAt ?? NEVER;
-  return {
-    ...fromList(listed, split),
-    name: name.replace(/^\//, ""),
-    exitCode: finished === NEVER ? undefined : state?.ExitCode,
-    atMs: finished === NEVER ? undefined : Date.parse(finished) || undefined,
-    networks: Object.entries(settings?.Networks ?? {}).map(([network, endpoint]) => ({
-      name: network,
-      aliases: aliasesOf(endpoint),
-    })),
-  };
-}
-
-function aliasesOf({ Aliases: aliases, DNSNames: names }: EndpointJson): string[] {
-  return [...(aliases ?? []), ...(names ?? [])];
 }

@@ -15,11 +15,13 @@ import { machineNameOf } from "../../config/etcd-values.ts";
 import { StoredNames } from "../../container/names/etcd/stored-names.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { RemoteMembers } from "../../container/names/zone/remote-members.ts";
-import type { Publication } from "../../container/publish/publication.ts";
+import type { Publication, Published } from "../../container/publish/publication.ts";
 import type { GatewayOptions } from "../../etcd/gateway.ts";
 import { EtcdConnection } from "./etcd-connection.ts";
 import type { PublishingMachine } from "./etcd-publishing.ts";
-import { publishedReport } from "./published-report.ts";
+
+/** The publisher; undefined before there is one. */
+type Publishing = { readonly root: string; readonly fault: Fault | undefined; has(key: string): boolean } | undefined;
 
 /** Other settings that are not in force yet. */
 export interface PreparedEtcd {
@@ -199,4 +201,25 @@ async function readFileText(path: string): Promise<string> {
       remedy: "Check the paths etcd.ca and etcd.password-file, and that they can be read.",
     });
   }
+}
+
+/** What becomes of one container in etcd, from what is wanted of it and what the publisher has written. */
+export function publishedReport(published: Published, zone: string, publishing: Publishing): PublishedReport {
+  if ("leftOut" in published) {
+    const nowhere = { zone, key: null, names: [], addresses: [], ports: [] };
+    return { state: "unpublished", ...whyOf(published.leftOut), ...nowhere };
+  }
+  const { key, ...place } = published;
+  const isWritten = publishing?.has(key) === true;
+  return {
+    state: isWritten ? "published" : publishing?.fault === undefined ? "pending" : "unpublished",
+    ...whyOf(isWritten ? undefined : publishing?.fault),
+    zone,
+    key: publishing === undefined ? null : publishing.root + key,
+    ...place,
+  };
+}
+
+function whyOf(fault: Fault | undefined): Pick<PublishedReport, "code" | "reason" | "remedy"> {
+  return { code: fault?.code ?? null, reason: fault?.message ?? null, remedy: fault?.remedy ?? null };
 }

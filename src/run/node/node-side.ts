@@ -52,8 +52,8 @@ class NodeSide implements ContainerSide {
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
   readonly engine = null;
+  readonly engineSilentMs = async (): Promise<undefined> => await Promise.resolve(undefined);
   readonly publication = undefined;
-  readonly egress = undefined;
   readonly listenerReport = null;
   readonly listenReports = null;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
@@ -87,6 +87,7 @@ class NodeSide implements ContainerSide {
       defaultBridge: () => "off",
       nodeReportOf: () => this.#mode.report(),
       formerAddresses: () => [],
+      formerNames: () => [],
       stopped: async () => await Promise.resolve([]),
       networks: async () => await Promise.resolve([]),
       swarm: undefined,
@@ -128,6 +129,11 @@ class NodeSide implements ContainerSide {
   }
 
   async refreshed(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  /** The node has no labels. */
+  async learnLabel(): Promise<void> {
     await Promise.resolve();
   }
 

@@ -11,7 +11,7 @@ import { IN_NODE_FILES, IN_NODE_ID, dockerResolverSockets } from "../../containe
 import { Journal } from "../../container/kind/journal.ts";
 import { restoreNamespace, restoreResolvConf } from "../../container/kind/node-restore.ts";
 import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
-import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
+import { randomMark } from "../../container/namespace/passages.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 import { installPermanentRules, removeUnownedRules } from "../../container/rules/permanent-rules.ts";
 import { type PlanInput, servingPlan } from "../../container/rules/plan.ts";
@@ -56,7 +56,7 @@ export async function serveOnce(
       listening: redirects.map(() => docker),
       zone: randomInt(1, 0xffff),
       sparedPorts: [],
-      passthroughMark: PASSTHROUGH_MARK,
+      passthroughMark: randomMark(),
       trialMark: TRIAL_MARK,
     };
     await installPermanentRules(netns, servingPlan(input));

@@ -68,8 +68,7 @@ export class CrashHistory {
     // Newest last; the oldest are dropped.
     const { [containerId]: known, ...others } = this.#stored.quarantines;
     const times = (known?.times ?? 0) + 1;
-    const forMs = Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
-    const added: Quarantine = { untilMs: this.#nowMs() + forMs, doing, times };
+    const added: Quarantine = { untilMs: this.#nowMs() + lengthMs(times), doing, times };
     const kept = Object.entries(others).slice(1 - LIMITS.quarantinesKept);
     const quarantines = { ...Object.fromEntries(kept), [containerId]: added };
     this.#save({ deaths: this.#stored.deaths, quarantines });
@@ -82,12 +81,14 @@ export class CrashHistory {
 
   /** The active quarantine of a container. */
   quarantineOf(containerId: string): Quarantine | undefined {
+    this.#clamp();
     const found = this.#stored.quarantines[containerId];
     return found !== undefined && this.#nowMs() < found.untilMs ? found : undefined;
   }
 
   /** When the next quarantine ends. */
   get nextEndMs(): number | undefined {
+    this.#clamp();
     const ends = Object.values(this.#stored.quarantines).map(({ untilMs }) => untilMs);
     const next = Math.min(...ends.filter((untilMs) => untilMs > this.#nowMs()));
     return Number.isFinite(next) ? next : undefined;
@@ -107,11 +108,22 @@ export class CrashHistory {
     let count = 0;
     let laterMs = this.#nowMs();
     for (const { atMs, words } of this.#stored.deaths.toReversed()) {
-      if (words?.containerId !== containerId || laterMs - atMs > LIMITS.crashWindowMs) break;
+      // One that seems to come from the future was before the clock was set back, nobody knows how long.
+      if (words?.containerId !== containerId || Math.abs(laterMs - atMs) > LIMITS.crashWindowMs) break;
       laterMs = atMs;
       count++;
     }
     return count;
+  }
+
+  /** Where the clock was set back, a quarantine would last longer by as much: it ends after its own length at the latest. */
+  #clamp(): void {
+    const nowMs = this.#nowMs();
+    const { deaths, quarantines } = this.#stored;
+    const tooLong = Object.entries(quarantines).filter(([, { untilMs, times }]) => untilMs > nowMs + lengthMs(times));
+    if (tooLong.length === 0) return;
+    const clamped = tooLong.map(([id, each]) => [id, { ...each, untilMs: nowMs + lengthMs(each.times) }] as const);
+    this.#save({ deaths, quarantines: { ...quarantines, ...Object.fromEntries(clamped) } });
   }
 
   #save(record: StoredHistory): void {
@@ -124,6 +136,11 @@ export class CrashHistory {
       this.#onWriteError(error);
     }
   }
+}
+
+/** How long a quarantine lasts, the first, second ... one of a container. */
+function lengthMs(times: number): number {
+  return Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
 }
 
 /** A missing or damaged file means no crashes. */

@@ -10,19 +10,20 @@ import { mapShared } from "../../kernel/libc.ts";
 
 /** What a process was doing when it crashed, and for which container. */
 export interface CrashContext {
-  readonly doing: "attaching" | "answering";
+  readonly doing: "attaching" | "inspecting" | "answering";
   readonly containerId: string;
 }
 
 const FILE = "black-box";
 /** Identifies this layout; a file of another version is ignored. */
 const MAGIC = 0x64310001;
-/** Words: the magic, 1 while the process runs, the number of the current client, 1 while attaching. */
-const AT = { magic: 0, isRunning: 1, client: 2, attaching: 3 } as const;
-/** The container being attached, followed by one slot for each client: its number and its container. */
-const ATTACHING_AT = 16;
+/** Words: the magic, 1 while the process runs, the number of the current client, what is being done for a container. */
+const AT = { magic: 0, isRunning: 1, client: 2, doing: 3 } as const;
+const DOING = { nothing: 0, attaching: 1, inspecting: 2 } as const;
+/** The container for which it is done, followed by one slot for each client: its number and its container. */
+const DOING_AT = 16;
 const ID_BYTES = 64;
-const SLOTS_AT = ATTACHING_AT + ID_BYTES;
+const SLOTS_AT = DOING_AT + ID_BYTES;
 const SLOTS = 4096;
 const SLOT_BYTES = 4 + ID_BYTES;
 const FILE_BYTES = SLOTS_AT + SLOTS * SLOT_BYTES;
@@ -37,7 +38,7 @@ export class CrashRecorder {
 
   private constructor(memory: ArrayBuffer, previous: CrashContext | null | undefined) {
     this.#bytes = Buffer.from(memory);
-    this.#words = new Uint32Array(memory, 0, ATTACHING_AT / 4);
+    this.#words = new Uint32Array(memory, 0, DOING_AT / 4);
     this.currentClient = this.#words.subarray(AT.client, AT.client + 1);
     this.previous = previous;
     this.#words[AT.magic] = MAGIC;
@@ -76,25 +77,22 @@ export class CrashRecorder {
 
   /** Marks the container as being attached while `work` runs. Inside, another one may be marked for a moment. */
   async attaching<T>(containerId: string, work: () => Promise<T>): Promise<T> {
-    this.#mark(containerId);
+    this.#mark(DOING.attaching, containerId);
     try {
       return await work();
     } finally {
-      this.#words[AT.attaching] = 0;
+      this.#words[AT.doing] = DOING.nothing;
     }
   }
 
   /** The same for a step that does not wait. */
   deciding<T>(containerId: string, work: () => T): T {
-    const [before, wasAttaching] = [idIn(this.#bytes, ATTACHING_AT), this.#words[AT.attaching]];
-    this.#mark(containerId);
-    try {
-      return work();
-    } finally {
-      if (wasAttaching === 1) this.#mark(before);
-      else this.#words[AT.attaching] = 0;
-    }
+    return this.#during(DOING.attaching, containerId, work);
   }
+
+  /** A step of reading what the engine says of the container. */
+  readonly inspecting = (containerId: string, step: () => void): void =>
+    this.#during(DOING.inspecting, containerId, step);
 
   /** The container of a client, unless another client has taken its slot. */
   containerOf(client: number): string | undefined {
@@ -106,9 +104,19 @@ export class CrashRecorder {
     this.#words[AT.isRunning] = 0;
   }
 
-  #mark(containerId: string): void {
-    writeId(this.#bytes, ATTACHING_AT, containerId);
-    this.#words[AT.attaching] = 1;
+  #during<T>(doing: number, containerId: string, work: () => T): T {
+    const [before, did] = [idIn(this.#bytes, DOING_AT), this.#words[AT.doing] ?? DOING.nothing];
+    this.#mark(doing, containerId);
+    try {
+      return work();
+    } finally {
+      this.#mark(did, before);
+    }
+  }
+
+  #mark(doing: number, containerId: string): void {
+    writeId(this.#bytes, DOING_AT, containerId);
+    this.#words[AT.doing] = doing;
   }
 }
 
@@ -120,8 +128,10 @@ function contextIn(bytes: Buffer): CrashContext | null | undefined {
   const client = wordIn(bytes, AT.client);
   const asking = client === 0 ? undefined : containerIn(bytes, client);
   if (asking !== undefined) return { doing: "answering", containerId: asking };
-  const attached = wordIn(bytes, AT.attaching) === 1 ? idIn(bytes, ATTACHING_AT) : "";
-  return attached === "" ? null : { doing: "attaching", containerId: attached };
+  const doing = wordIn(bytes, AT.doing);
+  const containerId = idIn(bytes, DOING_AT);
+  if (doing === DOING.nothing || containerId === "") return null;
+  return { doing: doing === DOING.inspecting ? "inspecting" : "attaching", containerId };
 }
 
 function containerIn(bytes: Buffer, client: number): string | undefined {

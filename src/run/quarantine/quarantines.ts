@@ -70,6 +70,10 @@ export class Quarantines {
     return `${why}; quarantined until ${until}`;
   };
 
+  /** Why a container is not even inspected. */
+  readonly inspectionBarredBy = (containerId: string): string | undefined =>
+    this.#history.quarantineOf(containerId)?.doing === "inspecting" ? this.reasonFor(containerId) : undefined;
+
   /** Charges a container whose processes hold a lock for too long. Returns whether it is quarantined from now on. */
   chargeLock(containerId: string): boolean {
     const nowMs = performance.now();

@@ -15,7 +15,7 @@ import { engineFault } from "../../base/model/engine-fault.ts";
 import { socketPeerPid } from "../../container/namespace/engine-host.ts";
 import { belongsTo } from "../../container/namespace/engine-owner.ts";
 import { execute } from "../../kernel/libc.ts";
-import { sharesNetwork, userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
+import { rootlesskitFolder, sharesNetwork, userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
 
 const ROOT = 0;
 const NSENTER = "nsenter";
@@ -44,9 +44,9 @@ export function enterRootlessEngine({ host, stateDir, enginePid }: RootlessOptio
   if (owner === ROOT) return;
   if (owner !== user) throw belongsTo(owner);
   if (userNamespaceOf(pid) === userNamespaceOf("self")) return;
-  if (sharesNetwork(pid)) throw inMachineNetwork(pid);
   const nsenter = programIn(`${process.env["PATH"] ?? ""}:${SYSTEM_FOLDERS}`);
-  const words = ["--user", "--preserve-credentials", "--net", "--target", String(pid), "--"];
+  const network = sharesNetwork(pid) ? `--net=${detachedNetworkOf(pid)}` : "--net";
+  const words = ["--user", "--preserve-credentials", network, "--target", String(pid), "--"];
   tryOut(nsenter, words, pid);
   // The user's own engine and state directory are no defaults of the root inside.
   process.env["DOCKER_HOST"] = `unix://${socketPath}`;
@@ -93,26 +93,37 @@ function tryOut(nsenter: string, words: readonly string[], pid: number): void {
     env: { ...process.env, LC_ALL: "C" },
   });
   if (status === 0) return;
-  throw notEntered(pid, error?.message ?? (stderr.trim().split("\n").at(-1) || `nsenter ended with ${status}`));
+  const reason = error?.message ?? (stderr.trim().split("\n").at(-1) || `nsenter ended with ${status}`);
+  throw notEntered(pid, reason, words);
 }
 
-function notEntered(pid: number, reason: string): Fault {
+function notEntered(
+  pid: number,
+  reason: string,
+  words: readonly string[] = ["--user", "--preserve-credentials", "--net", "--target", String(pid), "--"],
+): Fault {
   return new Fault(
     "ENGINE_ROOTLESS",
     `Cannot enter the namespaces of the rootless engine's process ${pid}: ${reason}`,
     {
-      remedy: `As the engine's user, this must work: nsenter --user --preserve-credentials --net --target ${pid} true. A container or a sandbox around dns11 may forbid it.`,
+      remedy: `As the engine's user, this must work: nsenter ${words.join(" ")} true. A container or a sandbox around dns11 may forbid it.`,
       isFinal: true,
     },
   );
 }
 
-/** rootlesskit's --detach-netns does that. */
-function inMachineNetwork(pid: number): Fault {
-  return new Fault(
+/** With --detach-netns, rootlesskit's default since Docker 29.5, the engine stays in the machine's network, and its containers' is a file. */
+function detachedNetworkOf(pid: number): string {
+  const folder = rootlesskitFolder(pid);
+  if (folder !== undefined) return join(`/proc/${pid}/root`, folder, "netns");
+  throw new Fault(
     "ENGINE_ROOTLESS",
-    `The rootless engine's process ${pid} is in the machine's network, which its user cannot enter`,
-    { remedy: "Start the engine without --detach-netns in DOCKERD_ROOTLESS_ROOTLESSKIT_FLAGS.", isFinal: true },
+    `The rootless engine's process ${pid} is in the machine's network, which its user cannot enter, and does not say where that of its containers is`,
+    {
+      remedy:
+        "Start it with dockerd-rootless.sh, or with DOCKERD_ROOTLESS_ROOTLESSKIT_DETACH_NETNS=false in a drop-in of the user's docker.service.",
+      isFinal: true,
+    },
   );
 }
 

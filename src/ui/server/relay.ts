@@ -2,6 +2,7 @@
  * Relay: passes a request of the page on to the control socket, and its response back. Only the listed routes exist; sizes, the number
  * of requests and of streams, and the time that a reader may stall are bounded.
  */
+import { startRemedy } from "../../api/start-remedy.ts";
 import { type IncomingMessage, type ServerResponse, request } from "node:http";
 
 import { Fault, codeOf } from "../../base/lib/fault.ts";
@@ -122,5 +123,5 @@ function notRunning(cause: Error): Fault {
       remedy: "Run dns11 ui as root or as a member of the group docker.",
     });
   }
-  return new Fault("NOT_RUNNING", "dns11 is not running for this engine", { remedy: "Start it with: dns11 run" });
+  return new Fault("NOT_RUNNING", "dns11 is not running for this engine", { remedy: startRemedy("dns11 run") });
 }

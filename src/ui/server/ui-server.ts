@@ -2,18 +2,33 @@
  * UiServer: serves the page on loopback for as long as `dns11 ui` runs: its files, and what it may read of a running dns11. There is no
  * listener in the daemon; this server talks to the control socket as any command does, with the rights of its user.
  */
-import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
+import { type IncomingMessage, type ServerResponse, createServer, type IncomingHttpHeaders } from "node:http";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { readBody } from "../../base/lib/request-body.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { ConnectionLimit } from "../../control/server/connection-limit.ts";
 import { DoctorRun } from "./doctor-run.ts";
-import { Gate } from "./gate.ts";
 import { SECURITY_HEADERS } from "./headers.ts";
 import { Loopback } from "./loopback.ts";
 import { INDEX, type PageFiles } from "./page-files.ts";
 import { RELAYED, Relay, type RelayLimits } from "./relay.ts";
+
+const TOKEN_BYTES = 32;
+const HOST_BYTES = 16;
+
+export const TOKEN_HEADER = "x-dns11-token";
+
+/** What a browser says about a request that the page, or the user, made. */
+const OWN_SITES = new Set([undefined, "same-origin", "none"]);
+
+interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly error: string;
+  readonly remedy: string;
+}
 
 const BODY_BYTES_MAX = 4_096;
 const HEADERS_MS = 5_000;
@@ -123,4 +138,47 @@ function sendError(outgoing: ServerResponse, error: unknown): void {
 function sendJson(outgoing: ServerResponse, status: number, body: object): void {
   outgoing.writeHead(status, { "content-type": "application/json", connection: "close" });
   outgoing.end(`${JSON.stringify({ ...body, status: undefined })}\n`);
+}
+
+/**
+ * Who may ask. The listener is on loopback, where every program of the machine and every page in a browser can connect. So a
+ * request needs the token, which only the printed URL has; its Host must be that of the URL, against names that an attacker points to
+ * 127.0.0.1 (DNS rebinding); and a page of another origin is refused. The host is new with each start: a program that listened on the
+ * port before cannot have left a service worker for it in the browser, which would see the page and its token.
+ */
+class Gate {
+  readonly token = randomBytes(TOKEN_BYTES).toString("hex");
+  /** It has its port. Browsers resolve every name below `localhost` to the machine itself. */
+  readonly host: string;
+  readonly #digest = digestOf(this.token);
+
+  constructor(port: number) {
+    this.host = `d11-${randomBytes(HOST_BYTES).toString("hex")}.localhost:${port}`;
+  }
+
+  /** Why a request is refused; undefined if it may be answered. The files of the page need no token. */
+  refusal(headers: IncomingHttpHeaders, needsToken: boolean): Refusal | undefined {
+    const { host = "", origin, "sec-fetch-site": site } = headers;
+    if (host !== this.host) {
+      const remedy = "Open the URL that dns11 ui printed.";
+      return { status: 403, code: "UI_HOST", error: "The request is for another host", remedy };
+    }
+    const isForeign = (origin !== undefined && origin !== `http://${host}`) || !OWN_SITES.has(site?.toString());
+    if (isForeign) {
+      const remedy = "Open the page itself: other pages may not read it.";
+      return { status: 403, code: "UI_ORIGIN", error: "The request is from another page", remedy };
+    }
+    if (!needsToken || this.#isToken(headers[TOKEN_HEADER])) return undefined;
+    const remedy = "Open the URL that dns11 ui printed: each start has a new one.";
+    return { status: 401, code: "UI_TOKEN", error: "The token is missing or wrong", remedy };
+  }
+
+  /** Digests have the same length, and their comparison takes the same time, whatever was sent. */
+  #isToken(sent: string | readonly string[] | undefined): boolean {
+    return typeof sent === "string" && timingSafeEqual(digestOf(sent), this.#digest);
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 
-import type { Cause, CauseCode } from "../../../src/api/causes.ts";
+import type { Cause, CauseCode, LastingFix } from "../../../src/api/causes.ts";
 import { isFailing } from "../../../src/api/failures.ts";
 import { dig } from "../../support/client/dig.ts";
 import type { Container } from "../../support/engine/container.ts";
@@ -38,7 +38,7 @@ export interface Broken {
   /** How the client finds out; by default it queries the name. */
   readonly ask?: () => Promise<unknown>;
   /** Changes the Compose file as it is printed. */
-  readonly edit?: () => void;
+  readonly edit?: (change: LastingFix) => void;
   /** Does what the printed words say, with the container as it is then. */
   readonly follow?: () => Promise<void>;
   /** Proves that the client gets what it needs; by default the name has an answer. */
@@ -59,6 +59,7 @@ export async function openBrokenShop(): Promise<Shop> {
 /** The project as its file has it before anything is broken. */
 export async function restore(shop: Shop): Promise<void> {
   const { project } = shop;
+  project.keepFirst();
   for (const service of [...project.services.keys()]) project.set(service, undefined);
   project.set("web", { networks: ["front"] });
   project.set("api", { networks: ["front", "back"], scale: 2 });
@@ -96,7 +97,7 @@ function waysOf({ fix, change, advice }: Breakage): readonly (Way | undefined)[]
 async function named(shop: Shop, { code, isExplained }: Breakage, broken: Broken): Promise<Cause> {
   const { client, name, ask = async () => await dig(client, "+time=2", name) } = broken;
   if (isExplained !== true) return await shop.causeIn(client.name, code, ask);
-  const api = await shop.client();
+  const api = shop.client;
   return await waitFor(`${name} to be explained by ${code}`, async () => {
     const { causes } = await api.explain({ container: client.name, name });
     return causes.find((each) => each.code === code);
@@ -123,9 +124,9 @@ async function assertShown(shop: Shop, row: Breakage, { client, name }: Broken, 
   const beginning = unwrapped(sentence).slice(0, 60);
   for (const { stdout } of row.isExplained === true ? [explain] : [failures, explain]) {
     const text = unwrapped(stdout);
-    assert.ok(text.includes(beginning), text);
+    assert.ok(text.includes(beginning), `${beginning}, in: ${text}`);
     if (fix !== null) assert.ok(stdout.includes(fix), stdout);
-    if (advice !== undefined) assert.ok(text.includes(unwrapped(advice)), text);
+    if (advice !== undefined) assert.ok(text.includes(unwrapped(advice)), `${advice}, in: ${text}`);
     if (lastingFix !== null) assert.ok(text.includes(unwrapped(lastingFix.change)), text);
     if (lastingFix?.command !== undefined) assert.ok(stdout.includes(lastingFix.command), stdout);
   }
@@ -146,9 +147,9 @@ async function assertWayWorks(shop: Shop, row: Breakage, broken: Broken, cause: 
     if (cause.fix.startsWith("dns11 ")) await shop.command(...cause.fix.split(" ").slice(1));
     else await shop.run(cause.fix);
     // What holds until the container is made again is what the changed file would make.
-    edit?.();
+    if (cause.lastingFix !== null) edit?.(cause.lastingFix);
   } else if (way === "for good") {
-    edit?.();
+    edit?.(cause.lastingFix ?? assert.fail("no change"));
     await shop.run(lasting ?? assert.fail(`no command for good: ${JSON.stringify(cause)}`));
   }
   if (way !== "for good") await follow?.();

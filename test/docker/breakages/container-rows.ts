@@ -1,4 +1,11 @@
 /** ContainerRows: what happens to containers and their networks. */
+import assert from "node:assert/strict";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { parse, parseDocument } from "yaml";
+
+import type { LastingFix } from "../../../src/api/causes.ts";
 import { createNetwork, removeNetwork, runContainer } from "../../support/engine/container.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import type { Breakage, Broken } from "./breakage.ts";
@@ -19,6 +26,51 @@ async function sixOnly(shop: Shop, networks: readonly string[]): Promise<Broken>
   await shop.service("six", ["shop_six"]);
   const client = await shop.service("client", networks);
   return { client, name: "six" };
+}
+
+/** Writes the networks that are printed into the file that is printed. */
+function setNetworks({ file, key, change }: LastingFix): void {
+  const path = key.split(".");
+  assert.ok(file !== null);
+  const document = parseDocument(readFileSync(file, "utf8"));
+  const [, list] = /^(?:set it to|replace it by networks:) (\[[^\]]*\])/.exec(change) ?? [];
+  const [, entry] = /^add "([\w.-]+): \{\}" to it, beside /.exec(change) ?? [];
+  if (path.at(-1) === "network_mode") document.deleteIn(path);
+  if (list !== undefined) document.setIn([...path.slice(0, -1), "networks"], parse(list));
+  else document.setIn([...path, entry ?? assert.fail(change)], {});
+  writeFileSync(file, document.toString());
+}
+
+/** Two services that only the network that Compose makes by itself connects; one of them needs another one. */
+async function withoutNetworks(shop: Shop): Promise<Broken> {
+  await shop.service("beside", []);
+  return { client: await shop.service("bare", []), name: "db", edit: setNetworks };
+}
+
+/** The networks of a service stand in a file beside the first one. */
+async function inOtherFile(shop: Shop, networks: unknown): Promise<Broken> {
+  shop.project.set("bare", {});
+  await shop.service("beside", []);
+  shop.project.add("override.yaml", { services: { bare: { networks } } });
+  await shop.project.up("--no-deps", "bare");
+  const client = await shop.called("shop-bare-1");
+  await shop.instance.waitFor(client.name, "attached");
+  return {
+    client,
+    name: "db",
+    edit: (change) => {
+      assert.match(change.file ?? "", /\/override\.yaml$/);
+      setNetworks(change);
+    },
+  };
+}
+
+/** A service in the network of another one, to which something happens. */
+async function sidecar(shop: Shop, happen: () => Promise<void>): Promise<Broken> {
+  await shop.service("sidecar", [], { isShort: true, keys: { network_mode: "service:web" } });
+  await shop.resolves(await shop.called("shop-sidecar-1"), "api");
+  await happen();
+  return { client: await shop.called("shop-sidecar-1"), name: "api", ask: async () => await Promise.resolve() };
 }
 
 /** A service without a network of the project. */
@@ -46,18 +98,26 @@ export const CONTAINER_ROWS: readonly Breakage[] = [
   {
     what: "A container ended with an error",
     code: "not-running",
-    fix: "docker start CONTAINER",
-    change: "services.SERVICE.restart",
+    fix: "docker logs --tail 20 CONTAINER",
+    advice: "its log says why it ended with code 3; when that is mended, start it: docker start CONTAINER",
     break: async (shop) => {
-      const failsOnce = "test -e /tried || { touch /tried; exit 3; }; trap exit TERM; sleep infinity & wait";
-      await shop.service("worker", ["shop_front"], { isShort: true, keys: { command: ["sh", "-c", failsOnce] } });
+      const folder = dirname(shop.project.file);
+      const missing = `cat /config/main || exit 3; trap exit TERM; sleep infinity & wait`;
+      const keys = { volumes: [`${folder}:/config:ro`], command: ["sh", "-c", missing] };
+      await shop.service("worker", ["shop_front"], { isShort: true, keys });
       await waitFor("it to have ended", async () =>
         (await shop.called("shop-worker-1")).pid === 0 ? true : undefined,
       );
       return {
         client: await shop.called("shop-web-1"),
         name: "worker",
-        edit: () => shop.project.change("worker", { restart: "unless-stopped" }),
+        follow: async () => {
+          const log = await shop.engine.dockerCommand(["logs", "--tail", "20", "shop-worker-1"]);
+          assert.match(log.stdout + log.stderr, /\/config\/main/);
+          writeFileSync(join(folder, "main"), "");
+          await shop.run("docker start shop-worker-1");
+        },
+        clean: async () => await Promise.resolve(rmSync(join(folder, "main"), { force: true })),
       };
     },
   },
@@ -72,12 +132,52 @@ export const CONTAINER_ROWS: readonly Breakage[] = [
     },
   },
   {
+    what: "A service has a profile that was not chosen",
+    code: "not-created",
+    fix: UP,
+    break: async (shop) => {
+      shop.project.set("tools", { networks: ["front"], profiles: ["debug"] });
+      await shop.project.up();
+      return { client: await shop.called("shop-web-1"), name: "tools" };
+    },
+  },
+  {
+    what: "A service has `scale: 0`",
+    code: "not-created",
+    fix: "docker compose -p PROJECT -f FILE up -d --scale SERVICE=1 SERVICE",
+    change: "services.SERVICE.scale",
+    break: async (shop) => {
+      shop.project.set("unused", { networks: ["front"], scale: 0 });
+      await shop.project.up();
+      return {
+        client: await shop.called("shop-web-1"),
+        name: "unused",
+        edit: () => shop.project.change("unused", { scale: 1 }),
+      };
+    },
+  },
+  {
     what: "A container was removed",
     code: "removed",
     fix: UP,
     break: async (shop) => {
       await (await shop.called("shop-db-1")).remove();
       return { client: await shop.called("shop-api-1"), name: "db" };
+    },
+  },
+  {
+    what: "A container without Compose was renamed (`docker rename`)",
+    code: "renamed",
+    fix: "docker rename CONTAINER CONTAINER",
+    advice: 'if the new name is meant, give CONTAINER "CONTAINER" instead',
+    break: async (shop) => {
+      // The names of Compose are aliases, which stay.
+      const worker = await runContainer(shop.engine, { name: "queue", networks: ["shop_front"] });
+      await shop.instance.waitFor("queue", "attached");
+      const client = await shop.called("shop-web-1");
+      await shop.resolves(client, "queue");
+      await shop.run("docker rename queue backlog");
+      return { client, name: "queue", clean: async () => await worker.remove() };
     },
   },
   {
@@ -100,6 +200,19 @@ export const CONTAINER_ROWS: readonly Breakage[] = [
         },
       };
     },
+  },
+  {
+    what: "A service uses the network of another one (`network_mode: service:NAME`), which was made again without it",
+    code: "namespace-gone",
+    fix: "docker compose -p PROJECT -f FILE up -d --force-recreate SERVICE",
+    break: async (shop) =>
+      await sidecar(shop, async () => await shop.project.up("--force-recreate", "--no-deps", "web")),
+  },
+  {
+    what: "The same, and that one was started again",
+    code: "namespace-gone",
+    fix: "docker restart CONTAINER",
+    break: async (shop) => await sidecar(shop, async () => await shop.run("docker restart -t 1 shop-web-1")),
   },
   {
     what: "A container is paused",
@@ -153,6 +266,27 @@ export const NETWORK_ROWS: readonly Breakage[] = [
       name: "db",
       edit: () => shop.project.change("web", { networks: ["front", "back"] }),
     }),
+  },
+  {
+    what: "The same, and the service has no key `networks`",
+    code: "other-network",
+    fix: CONNECT,
+    change: NETWORKS,
+    break: withoutNetworks,
+  },
+  {
+    what: "The same, and its networks are in an override",
+    code: "other-network",
+    fix: CONNECT,
+    change: NETWORKS,
+    break: async (shop) => await inOtherFile(shop, ["default"]),
+  },
+  {
+    what: "The same, and they have aliases there",
+    code: "other-network",
+    fix: CONNECT,
+    change: NETWORKS,
+    break: async (shop) => await inOtherFile(shop, { default: { aliases: ["naked"] } }),
   },
   {
     what: "A container was disconnected and connected again, without its alias",

@@ -55,7 +55,7 @@ test("a service that is not on the network of its client, until it is connected"
     file: shop.project.file,
     service: "api",
     key: "services.api.networks",
-    change: 'add "back"; if it is there, create the container again',
+    change: "set it to [front, back]",
     command: `docker compose -p shop -f ${shop.project.file} up -d --force-recreate api`,
   });
   await shop.run(fix);
@@ -141,7 +141,7 @@ test("names of the outside world are apart, and no problem", async () => {
   assert.match((await shop.command("failures", single.name, "--all")).stdout, /a\.nx\.test +A +NXDOMAIN +1 /);
   const { code, stdout } = await shop.command("doctor", single.name);
   assert.equal(code, 0, stdout);
-  const { failures } = await (await shop.client()).failures({ container: single.name });
+  const { failures } = await shop.client.failures({ container: single.name });
   assert.deepEqual(
     failures.map(({ name }) => name),
     ["a.nx.test"],
@@ -161,13 +161,31 @@ test("a step of a search list whose lookup succeeds is no failure", async () => 
   // A step and its lookup are seconds apart at most, as they are in a C library.
   await waitFor("no failure", async () => {
     await digMany(searching, "127.0.0.11", [["web.nx.test"], ["web"]]);
-    const { failures } = await (await shop.client()).failures({ container: searching.name });
+    const { failures } = await shop.client.failures({ container: searching.name });
     return failures.length === 0 ? true : undefined;
   });
 });
 
+test("nor is it one of a container that has ended, and its search list with it", async () => {
+  await using ended = await runContainer(shop.engine, {
+    name: "ended",
+    networks: ["shop_front"],
+    args: ["--dns-search", "nx.test"],
+  });
+  await shop.instance.waitFor(ended.name, "attached");
+  await digMany(ended, "127.0.0.11", [["web.nx.test"], ["web"], ["gone.nx.test"]]);
+  await shop.failureOf("gone.nx.test", "does-not-exist");
+  await ended.remove();
+  await waitFor("it to be gone", async () =>
+    (await shop.instance.container("ended")) === undefined ? true : undefined,
+  );
+  const { failures } = await shop.failures();
+  const own = failures.filter(({ container }) => container === "ended").map(({ name, count }) => [name, count]);
+  assert.deepEqual(own, [["gone.nx.test", 1]]);
+});
+
 test("failures are followed as they happen, each once, and a lookup that servers fail is logged with its name", async () => {
-  const control = await shop.client();
+  const control = shop.client;
   const stop = new AbortController();
   const names: string[] = [];
   const toAsk = ["a.servfail.test", "b.servfail.test", "a.servfail.test"];

@@ -63,6 +63,28 @@ async function assertProgramGets(client: Container, name: string, address: strin
   assert.equal(got, address, `${name}: ${stdout}${stderr}`);
 }
 
+const GIVEN = {
+  code: "hosts-file",
+  change: "services.SERVICE.extra_hosts",
+  advice: 'remove "SERVICE" from it, if it is not meant',
+  isWarning: true,
+} as const;
+
+/** A container that was given another address for `web`. */
+async function given(shop: Shop, client: Container, edit: Broken["edit"]): Promise<Broken> {
+  await shop.instance.waitFor(client.name, "attached");
+  await assertProgramGets(client, "web", "192.0.2.5");
+  return {
+    client,
+    name: "web",
+    ...(edit !== undefined && { edit }),
+    again: async (changed) => {
+      await shop.instance.waitFor(changed.name, "attached");
+      await assertProgramGets(changed, "web", (await shop.called("shop-web-1")).address("shop_front"));
+    },
+  };
+}
+
 export const NAME_ROWS: readonly Breakage[] = [
   {
     what: "The name is mistyped",
@@ -87,6 +109,18 @@ export const NAME_ROWS: readonly Breakage[] = [
     code: "not-a-name",
     advice: HOST,
     break: async (shop) => await typed(shop, "http://api", "api"),
+  },
+  {
+    what: "A program looks up `api.local`, `api.docker`, or `api.front` by the network's key in the file",
+    code: "similar-name",
+    advice: TYPO,
+    break: async (shop) => await typed(shop, "api.front", "api"),
+  },
+  {
+    what: "A program looks up a name with quotes, a line end or `${VARIABLE}` in it",
+    code: "not-a-name",
+    advice: 'take it out where CONTAINER is given the name "SERVICE"',
+    break: async (shop) => await typed(shop, "'api'", "api"),
   },
   {
     what: "A program looks up `host.docker.internal`, which only Docker Desktop has",
@@ -173,22 +207,23 @@ export const CLIENT_ROWS: readonly Breakage[] = [
   },
   {
     what: "An entry of /etc/hosts has the name (`extra_hosts`)",
-    code: "hosts-file",
-    change: "services.SERVICE.extra_hosts",
-    advice: 'remove "SERVICE" from it, if it is not meant',
-    isExplained: true,
+    ...GIVEN,
     break: async (shop) => {
       const client = await shop.service("given", ["shop_front"], { keys: { extra_hosts: ["web:192.0.2.5"] } });
-      await assertProgramGets(client, "web", "192.0.2.5");
-      return {
-        client,
-        name: "web",
-        edit: () => shop.project.change("given", { extra_hosts: undefined }),
-        again: async (changed) => {
-          await shop.instance.waitFor(changed.name, "attached");
-          await assertProgramGets(changed, "web", (await shop.called("shop-web-1")).address("shop_front"));
-        },
-      };
+      return await given(shop, client, () => shop.project.change("given", { extra_hosts: undefined }));
+    },
+  },
+  {
+    what: "The same, and the entry is in an override",
+    ...GIVEN,
+    break: async (shop) => {
+      shop.project.set("given", { networks: ["front"], extra_hosts: ["other:192.0.2.6"] });
+      const file = shop.project.add("override.yaml", { services: { given: { extra_hosts: ["web:192.0.2.5"] } } });
+      await shop.project.up("--no-deps", "given");
+      return await given(shop, await shop.called("shop-given-1"), (change) => {
+        assert.equal(change.file, file);
+        writeFileSync(file, "services: {}\n");
+      });
     },
   },
   {

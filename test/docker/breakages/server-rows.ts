@@ -1,6 +1,8 @@
 /** ServerRows: what happens to upstream servers, and to the way to them. */
+import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 
+import { dig } from "../../support/client/dig.ts";
 import { stdoutOf } from "../../support/program/command.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
 import type { Breakage } from "./breakage.ts";
@@ -78,11 +80,61 @@ export const SERVER_ROWS: readonly Breakage[] = [
     break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "a.servfail.test" }),
   },
   {
+    what: "A server refuses to answer (`REFUSED`)",
+    code: "upstream-refused",
+    change: "services.SERVICE.dns",
+    isWarning: true,
+    break: async (shop) => {
+      const address = "10.99.0.1";
+      const server = await startUpstream(shop.engine, { address });
+      return {
+        client: await shop.service("denied", ["shop_front"], { keys: { dns: [address] } }),
+        name: "a.refused.test",
+        edit: () => shop.project.change("denied", { dns: undefined }),
+        again: async (client) => await shop.resolves(client, "a.ok.test"),
+        clean: async () => await server[Symbol.asyncDispose](),
+      };
+    },
+  },
+  {
+    what: "A server answers too late",
+    code: "upstream-slow",
+    isWarning: true,
+    break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "6000.slow.test" }),
+  },
+  {
     what: "The name of the outside world does not exist",
     code: "does-not-exist",
     isWarning: true,
     isExplained: true,
     break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "a.nx.test" }),
+  },
+  {
+    what: "A has an answer, and AAAA does not exist or is refused",
+    code: "one-family",
+    advice: 'have AAAA of "NAME" answered without an error and without a record',
+    isWarning: true,
+    break: async (shop) => {
+      const client = await shop.called("shop-web-1");
+      const ask = async (): Promise<void> => {
+        await shop.resolves(client, "e.no6.test");
+        await dig(client, "e.no6.test", "AAAA");
+      };
+      return {
+        client,
+        name: "e.no6.test",
+        ask,
+        follow: async () => {
+          await dig(client, "mend.mend6.test");
+          const { status } = await dig(client, "e.no6.test", "AAAA");
+          assert.equal(status, "NOERROR");
+        },
+        clean: async () => {
+          await shop.upstream[Symbol.asyncDispose]();
+          shop.upstream = await startUpstream(shop.engine);
+        },
+      };
+    },
   },
   {
     what: "A service is on internal networks only, and its name one of the outside world",

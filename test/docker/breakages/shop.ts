@@ -6,9 +6,8 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 
 import type { Cause, CauseCode } from "../../../src/api/causes.ts";
-import { ControlClient } from "../../../src/api/control-client.ts";
+import type { ControlClient } from "../../../src/api/control-client.ts";
 import type { FailureReport, FailuresReport } from "../../../src/api/failures.ts";
-import { locateControl } from "../../../src/api/locate.ts";
 import { dataOf, dig, digMany } from "../../support/client/dig.ts";
 import { ComposeProject, type ComposeService, runOnHost } from "../../support/engine/compose-project.ts";
 import { Container, createNetwork } from "../../support/engine/container.ts";
@@ -111,12 +110,12 @@ export class Shop implements AsyncDisposable {
     return await UiCommand.start({ host: this.engine.host, stateDir: this.instance.stateDir }, options);
   }
 
-  async client(): Promise<ControlClient> {
-    return new ControlClient(await locateControl(this.instance.stateDir, this.engine.host));
+  get client(): ControlClient {
+    return this.instance.client;
   }
 
   async failures(container?: string): Promise<FailuresReport> {
-    return await (await this.client()).failures(container === undefined ? {} : { container });
+    return await this.client.failures(container === undefined ? {} : { container });
   }
 
   /** The failure of a name once it has this cause. */
@@ -152,18 +151,20 @@ export class Shop implements AsyncDisposable {
 
   /** Every name of the project resolves in every container of it as `docker compose up` makes it from the file. */
   async assertWhole(): Promise<void> {
-    const services = [...this.project.services.keys()];
-    const networksOf = (service: string): readonly string[] => this.project.services.get(service)?.networks ?? [];
+    const networks = await this.project.networks();
+    const services = [...networks.keys()];
+    const networksOf = (service: string): readonly string[] => networks.get(service)?.own ?? [];
     const containers = (await this.project.containers()).filter(({ pid }) => pid > 0);
     const owners = new Map(
       containers.flatMap((each) => each.addresses.map((address) => [address, each.name] as const)),
     );
     const isOf = (service: string, { name }: Container): boolean => name.startsWith(`${this.project.name}-${service}-`);
     for (const client of containers) {
-      const own = networksOf(services.find((service) => isOf(service, client)) ?? "");
-      const wanted = services.map((service) => {
-        const isReached = networksOf(service).some((network) => own.includes(network));
-        const all = isReached ? containers.filter((each) => isOf(service, each)) : [];
+      const service = services.find((each) => isOf(each, client)) ?? "";
+      const own = networksOf(networks.get(service)?.of ?? service);
+      const wanted = services.map((each) => {
+        const isReached = networksOf(each).some((network) => own.includes(network));
+        const all = isReached ? containers.filter((container) => isOf(each, container)) : [];
         return all.map(({ name }) => name).join();
       });
       let found: readonly string[] = [];
@@ -171,7 +172,7 @@ export class Shop implements AsyncDisposable {
         const replies = await digMany(
           client,
           "127.0.0.11",
-          services.map((service) => [service]),
+          services.map((each) => [each]),
         );
         found = replies.map((reply) =>
           dataOf(reply)

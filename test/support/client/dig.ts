@@ -1,6 +1,7 @@
 /**
  * Queries sent with dig from inside a namespace, and the parsed reply. dig is independent of dns11: they share no code.
  */
+import { keepReply } from "../rig/evidence.ts";
 import type { NetworkContext } from "../rig/netns.ts";
 
 interface DigRecord {
@@ -83,6 +84,7 @@ export function dataOf(reply: DigReply): string[] {
 }
 
 function parseDig(raw: string): DigReply {
+  keepReply(raw);
   const header = /^;; ->>HEADER<<- opcode: \S+, status: (\S+), id: (\d+)$/m.exec(raw);
   const size = /^;; MSG SIZE {2}rcvd: (\d+)/m.exec(raw)?.[1];
   return {

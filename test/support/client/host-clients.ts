@@ -28,7 +28,7 @@ export class HostClients {
     this.#engine = engine;
     this.#resolvConf = join(engine.folder, "clients-resolv.conf");
     this.#all = new Map<string, Lookup>([
-      ["glibc", async (name) => await this.#output(["getent", "ahostsv4", name])],
+      ["glibc", async (name) => await this.#output(["getent", "ahosts", name])],
       ["musl", async (name) => await this.#output([await (this.#musl ??= this.#compile()), name])],
       // The docker command itself asks a registry for a manifest. Its error has the address of port 1.
       [

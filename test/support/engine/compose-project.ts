@@ -29,6 +29,7 @@ export class ComposeProject {
   readonly #image: string;
   readonly #services = new Map<string, ComposeService>();
   readonly #networks = new Map<string, unknown>();
+  #others: readonly string[] = [];
 
   private constructor(engine: Engine, name: string, image: string) {
     this.engine = engine;
@@ -74,9 +75,40 @@ export class ComposeProject {
     await runOnHost(this.engine, this.line("up", "-d", ...words));
   }
 
+  /** Writes another file beside the first one, which Compose merges into it; its path. */
+  add(name: string, content: unknown): string {
+    const file = join(dirname(this.file), name);
+    writeFileSync(file, stringify(content));
+    this.#others = [...this.#others, file];
+    return file;
+  }
+
+  /** Takes the other files away. */
+  keepFirst(): void {
+    this.#others = [];
+  }
+
   /** A command line of Compose, as its user types it. */
   line(...words: readonly string[]): string {
-    return ["docker", "compose", "-p", this.name, "-f", this.file, ...words].join(" ");
+    const files = [this.file, ...this.#others].flatMap((file) => ["-f", file]);
+    return ["docker", "compose", "-p", this.name, ...files, ...words].join(" ");
+  }
+
+  /** The networks of each service, as Compose reads its files, and the service whose network it uses instead. */
+  async networks(): Promise<ReadonlyMap<string, { readonly own: readonly string[]; readonly of: string | undefined }>> {
+    const text = await runOnHost(this.engine, this.line("--profile '*'", "config", "--format", "json"));
+    const { services } = JSON.parse(text) as {
+      services: Record<string, { networks?: Record<string, unknown>; network_mode?: string }>;
+    };
+    return new Map(
+      Object.entries(services).map(([name, { networks = {}, network_mode: mode }]) => [
+        name,
+        {
+          own: Object.keys(networks),
+          of: mode?.startsWith("service:") === true ? mode.slice("service:".length) : undefined,
+        },
+      ]),
+    );
   }
 
   /** The containers of a service, or of all, by name. */

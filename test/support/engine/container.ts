@@ -7,6 +7,7 @@ import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
 import type { DockerHost } from "./docker-host.ts";
 import { ensureImage } from "./image.ts";
+import { keepPlace } from "../rig/evidence.ts";
 import { inNetns, type NetworkContext } from "../rig/netns.ts";
 
 export interface NetworkAttachment {
@@ -19,6 +20,8 @@ export interface NetworkAttachment {
 }
 
 export interface ContainerOptions {
+  /** Called when the container has been created. */
+  readonly beforeStart?: (id: string) => Promise<void>;
   readonly name?: string | undefined;
   /** Default: the engine's default bridge. */
   readonly networks?: readonly (string | NetworkAttachment)[] | undefined;
@@ -89,6 +92,7 @@ export async function runContainer(host: DockerHost, options: ContainerOptions =
   const [first, ...others] = (options.networks ?? []).map(attachmentOf);
   const id = await createContainer(host, options, first, image);
   for (const other of others) await connect(host, id, other);
+  await options.beforeStart?.(id);
   await start(host, id);
   return await Container.of(host, id);
 }
@@ -164,6 +168,7 @@ export class Container implements AsyncDisposable, NetworkContext {
     this.host = host;
     this.id = info.Id;
     this.#info = info;
+    keepPlace(this.name, async () => (await this.enter("nft", ["list", "ruleset"])).stdout);
   }
 
   /** A container that was created elsewhere. */

@@ -37,6 +37,12 @@ export class EngineProxy implements Disposable {
     await this.#done();
   }
 
+  // From now on the inspects of this container wait, until `fail` ends that.
+  async delay(id: string): Promise<void> {
+    this.#child.stdin?.write(`wait ${id}\n`);
+    await this.#done();
+  }
+
   [Symbol.dispose](): void {
     this.#child.kill();
   }

@@ -16,7 +16,8 @@ import { netnsPathOf } from "../rig/leftovers.ts";
 import type { NetworkContext } from "../rig/netns.ts";
 import { inNetns, makeNetns, uniqueName } from "../rig/netns.ts";
 import { hold, removeTracked } from "../rig/reaper.ts";
-import { rootfsOf, type Suite } from "./suite.ts";
+import { countStart } from "../rig/started.ts";
+import { GIVEN_ARGS, rootfsOf, type Suite } from "./suite.ts";
 import { deleteAt, getJson, postJson } from "../program/unix-http.ts";
 
 export interface EngineOptions {
@@ -38,6 +39,7 @@ const LOOPBACK_RESOLV_CONF = "nameserver 127.0.0.1\n";
 
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const id = uniqueName();
+  countStart("engine");
   const rootfs = await rootfsOf(options.suite ?? "bookworm");
   // Short, because the names of sockets below it have a maximum length.
   const folder = await mkdtemp(join(tmpdir(), "d11-"));
@@ -78,7 +80,7 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
     this.#client = new DockerClient(this.socketPath);
     this.#daemon = new Daemon({
       host,
-      args: [...this.#daemonArgs(), ...(options.args ?? [])],
+      args: [...this.#daemonArgs(), ...GIVEN_ARGS, ...(options.args ?? [])],
       // Removed with the engine, whose id is the name of its parent; those of containers are beside it.
       prefix: options.hasControlGroup === true ? new ControlGroup(join(this.id, "dockerd")).prefix : [],
       env: options.env ?? {},

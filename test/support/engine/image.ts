@@ -2,10 +2,12 @@
  * Images of the tests' containers, built from the machine's own files, so that no registry is needed: one with busybox,
  * and one that is empty except for the links a Debian system expects, to be filled with the machine's folders.
  */
+import { createHash } from "node:crypto";
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { check } from "../program/command.ts";
+import { countStart } from "../rig/started.ts";
 import type { DockerHost } from "./docker-host.ts";
 
 export interface Image {
@@ -15,7 +17,8 @@ export interface Image {
   readonly fill: (folder: string) => Promise<void>;
 }
 
-const SEARCH_PATH = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const SEARCH_PATH = `ENV ${PATH}`;
 
 const BUSYBOX_IMAGE: Image = {
   name: "dns11-test",
@@ -66,7 +69,44 @@ export async function ensureImage(host: DockerHost, image: Image = BUSYBOX_IMAGE
   return image.name;
 }
 
+// What an image's author decides, and the engine says of each of its containers.
+export interface ImageConfig {
+  readonly Labels?: Readonly<Record<string, string>>;
+  readonly Env?: readonly string[];
+  readonly ExposedPorts?: Readonly<Record<string, object>>;
+}
+
+// Loads the busybox image with a configuration of any size, under another name: lines of a Dockerfile are limited.
+export async function loadImage(host: DockerHost, name: string, config: ImageConfig): Promise<string> {
+  const layer = await archiveOf(BUSYBOX_IMAGE);
+  const folder = await mkdtemp(join(tmpdir(), `${name}-`));
+  try {
+    const image = {
+      architecture: process.arch === "arm64" ? "arm64" : "amd64",
+      os: "linux",
+      config: {
+        Cmd: ["sh", "-c", "trap exit TERM INT; sleep infinity & wait"],
+        ...config,
+        Env: [PATH, ...(config.Env ?? [])],
+      },
+      rootfs: { type: "layers", diff_ids: [`sha256:${createHash("sha256").update(layer).digest("hex")}`] },
+    };
+    const files = {
+      "manifest.json": JSON.stringify([{ Config: "config.json", RepoTags: [`${name}:latest`], Layers: ["layer.tar"] }]),
+      "config.json": JSON.stringify(image),
+      "layer.tar": layer,
+    };
+    for (const [file, content] of Object.entries(files)) await writeFile(join(folder, file), content);
+    await check("tar", ["-C", folder, "-cf", join(folder, "image.tar"), ...Object.keys(files)]);
+    await host.post("/images/load", await readFile(join(folder, "image.tar")));
+    return name;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
 async function importImage(host: DockerHost, image: Image): Promise<void> {
+  countStart("image");
   const archive = archives.get(image.fill) ?? archiveOf(image);
   archives.set(image.fill, archive);
   const query = new URLSearchParams({ fromSrc: "-", repo: image.name });

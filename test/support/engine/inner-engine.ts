@@ -6,12 +6,12 @@ import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
-import { SYSTEM_PATH } from "../program/command.ts";
+import { SYSTEM_PATH, check } from "../program/command.ts";
 import { type Container, type NetworkAttachment, runContainer } from "./container.ts";
 import { DockerClient, type DockerHost } from "./docker-host.ts";
 import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
-import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
+import { GIVES_RESOURCES, MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
 import type { NetworkContext } from "../rig/netns.ts";
 import { answers, deleteAt, getJson, postJson } from "../program/unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
@@ -34,6 +34,21 @@ mount -o remount,rw /proc/sys
 mount -o remount,rw /sys
 exec dockerd "$@"
 `;
+
+/** A dockerd from this version on starts no container without that capability. */
+const NEEDS_RESOURCES = 29;
+
+/** Why no such dockerd can run inside a container here, as a reason to skip a test; false if it can. */
+export function whyNoInnerEngine(major: number, givesResources = GIVES_RESOURCES): string | false {
+  if (major < NEEDS_RESOURCES || givesResources) return false;
+  return `Docker ${major} inside a container needs CAP_SYS_RESOURCE, which this machine does not have`;
+}
+
+/** The same for the dockerd of the machine, which is the one that runs inside. */
+export async function whyNoMachineInside(): Promise<string | false> {
+  const version = await check("dockerd", ["--version"]);
+  return whyNoInnerEngine(Number.parseInt(/version (\d+)/.exec(version)?.[1] ?? "0", 10));
+}
 
 let started = 0;
 

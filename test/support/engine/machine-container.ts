@@ -4,6 +4,12 @@
  */
 import { existsSync } from "node:fs";
 
+import { threadCapabilities } from "../../../src/kernel/capabilities.ts";
+
+const RESOURCES = "CAP_SYS_RESOURCE";
+/** Whether this machine can give a container the capability to raise limits, which some sandboxes lack. */
+export const GIVES_RESOURCES = threadCapabilities().every(({ bounding }) => bounding.includes(RESOURCES));
+
 const MACHINE_FILES = ["/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/services", "/etc/protocols"];
 
 /**
@@ -12,7 +18,7 @@ const MACHINE_FILES = ["/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ss
  */
 export const MACHINE_RIGHTS: readonly string[] = [
   "--cap-add=ALL",
-  "--cap-drop=SYS_RESOURCE",
+  ...(GIVES_RESOURCES ? [] : [`--cap-drop=${RESOURCES}`]),
   "--security-opt=seccomp=unconfined",
   "--security-opt=apparmor=unconfined",
   "--tmpfs=/run:exec",

@@ -61,12 +61,21 @@ rm -f "$go"
 wait "$child"
 `;
 
+/**
+ * What all tests are to run against in place of their own choice: "machine" for the machine's own engine, or the folder of a root file
+ * system with a dockerd, for which DNS11_TEST_ENGINE_ARGS has more arguments, such as --firewall-backend=nftables.
+ */
+const GIVEN = process.env["DNS11_TEST_ENGINE"];
+export const GIVEN_ROOT = GIVEN?.startsWith("/") === true ? GIVEN : undefined;
+export const GIVEN_ARGS = (process.env["DNS11_TEST_ENGINE_ARGS"] ?? "").split(" ").filter((word) => word !== "");
+
 /** Folder of the suite's root file system; undefined for the machine's own release. */
 export async function rootfsOf(suite: keyof typeof ROOTFS): Promise<string>;
 export async function rootfsOf(suite: Suite): Promise<string | undefined>;
 export async function rootfsOf(suite: Suite): Promise<string | undefined> {
+  if (GIVEN_ROOT !== undefined) return GIVEN_ROOT;
   // In a virtual machine of another release, its own engine is the one that is tried.
-  if (suite === "bookworm" || process.env["DNS11_TEST_ENGINE"] === "machine") return undefined;
+  if (suite === "bookworm" || GIVEN === "machine") return undefined;
   const { name, packages } = ROOTFS[suite];
   return await cachedRootfs(name, suite, packages);
 }

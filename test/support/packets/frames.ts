@@ -29,6 +29,8 @@ export interface FrameParts {
   readonly body: Buffer;
   // Flags and offset of a fragment, for IPv4.
   readonly fragment?: number;
+  // Of IPv4, in words of four bytes.
+  readonly options?: Buffer;
   readonly vlan?: number;
   readonly etherType?: number;
 }
@@ -56,9 +58,10 @@ export function frame(parts: FrameParts): Buffer {
 }
 
 function ipv4(parts: FrameParts, from: Buffer, to: Buffer): Buffer {
-  const header = Buffer.alloc(20);
-  header[0] = 0x45;
-  header.writeUInt16BE(20 + parts.body.length, 2);
+  const options = parts.options ?? Buffer.alloc(0);
+  const header = Buffer.concat([Buffer.alloc(20), options]);
+  header[0] = 0x45 + options.length / 4;
+  header.writeUInt16BE(header.length + parts.body.length, 2);
   header.writeUInt16BE(0x1234, 4);
   header.writeUInt16BE(parts.fragment ?? 0, 6);
   header[8] = 64;

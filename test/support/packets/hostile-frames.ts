@@ -26,6 +26,8 @@ export interface HostileParts {
   readonly to6: string;
 }
 
+const GATEWAY = "10.77.0.1";
+const IPV6_ROUTING_HEADER = 43;
 const MORE_FRAGMENTS = 0x2000;
 const PROTOCOL = { icmp: 1, ipip: 4, tcp: 6, udp: 17, gre: 47, icmpv6: 58 } as const;
 
@@ -73,6 +75,50 @@ export function framesOutside({ sender, neighbour, bridgeMac, to, to6 }: Hostile
     { about: "a protocol of nobody", bytes: bare(plain, 253) },
     // The last one: the bridge takes the sender for the neighbour from then on.
     { about: "UDP with a neighbour's MAC", bytes: udp({ ...plain, fromMac: neighbour.mac, from: neighbour.address }) },
+  ];
+}
+
+// Frames that name the routers on their way, where the machine, or a router at an address that is open, obeys them.
+export function sourceRoutedFrames(
+  { sender, bridgeMac, to }: HostileParts,
+  open: { readonly to: string; readonly to6: string },
+): HostileFrame[] {
+  const plain = { fromMac: sender.mac, toMac: bridgeMac, from: sender.address };
+  const body = (from: string, first: string): Pick<FrameParts, "protocol" | "body"> => ({
+    protocol: PROTOCOL.udp,
+    body: udpBody(from, first, 443, MARK),
+  });
+  const routed = ([about, option]: readonly [string, number], first: string): HostileFrame => ({
+    about: `a ${about} source route by ${first}`,
+    bytes: frame({
+      ...plain,
+      to: first,
+      ...body(sender.address, first),
+      // The length, where the next address stands, that address, and the end of the list.
+      options: Buffer.from([option, 7, 4, ...to.split(".").map(Number), 0]),
+    }),
+  });
+  const segments = Buffer.alloc(8);
+  segments.set([PROTOCOL.udp, 0, 253, 0]);
+  return [
+    ...[GATEWAY, open.to].flatMap((first) =>
+      (
+        [
+          ["loose", 131],
+          ["strict", 137],
+        ] as const
+      ).map((kind) => routed(kind, first)),
+    ),
+    {
+      about: "an IPv6 routing header",
+      bytes: frame({
+        ...plain,
+        from: sender.address6,
+        to: open.to6,
+        protocol: IPV6_ROUTING_HEADER,
+        body: Buffer.concat([segments, body(sender.address6, open.to6).body]),
+      }),
+    },
   ];
 }
 

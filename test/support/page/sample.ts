@@ -27,6 +27,7 @@ export interface SampleContainer {
 export interface SampleFailure {
   readonly container: string;
   readonly name: string;
+  readonly type?: string;
   readonly result?: string;
   readonly code: CauseCode;
   readonly sentence: string;
@@ -204,6 +205,11 @@ export function sampleSnapshot({ containers, failures = [], queries = [], nowMs 
         nxdomain: wave(60, 2),
         errors: wave(60, 1),
       },
+      minutes: {
+        until: at(0),
+        queries: wave(300, 400).map(Math.round),
+        failures: wave(300, 10).map(Math.round),
+      },
       servers: ["10.99.0.1", "10.99.0.2"].map((server, index) => ({
         server: `host(${server})`,
         container: null,
@@ -321,7 +327,7 @@ function matrixOf(reports: readonly ContainerReport[]): { columns: MatrixColumn[
 }
 
 function failureReport(
-  { container, name, result = "NXDOMAIN", code, sentence, fix, about }: SampleFailure,
+  { container, name, type = "A", result = "NXDOMAIN", code, sentence, fix, about }: SampleFailure,
   reports: readonly ContainerReport[],
   at: (agoS: number) => string,
 ): FailureReport {
@@ -342,7 +348,7 @@ function failureReport(
     project: report?.project ?? null,
     service: report?.service ?? null,
     name,
-    type: "A",
+    type,
     result,
     count: 240,
     perMinute: 120,

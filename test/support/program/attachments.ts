@@ -94,7 +94,7 @@ function listening(forward: Forward, ...[view, dial]: Parameters<OpenEndpoint>):
     queryBytesMax: 512,
     turn: new Turn(Infinity),
   };
-  const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
+  const tcp = { ...common, pipelinedMax: 1, queriesMax: 128, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);
   const clients = new Clients({ histories: new QueryHistories("full"), failures: new FailureTables("full"), shares });
   return new ListeningEndpoint(clients.open("x", view, dial), { udp, tcp });
@@ -121,7 +121,7 @@ export class Attachments implements Disposable {
     return {
       runner: this.runner,
       memory: this.memory,
-      ruleBackend: { backend: "nft-owner", hasZones: true },
+      ruleBackend: { backend: "nft-owner" },
       nextZone: () => (this.#zone += 1),
       descriptorsMax: 1_000_000,
       host: () => this.#host,

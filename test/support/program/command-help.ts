@@ -14,10 +14,18 @@ export type CommandHelp = {
 /** A help text of the page that holds them all, in the form of docs/cli.md. */
 const HELP = /^```text dns11((?: \S+)*) --help\n([\s\S]*?)^```$/gm;
 
-/** The program itself first, then its commands and subcommands. One process prints them all. */
+const pages = new Map<string, Promise<string>>();
+
+/** A page as `dns11 man` prints it: one process for each, however many tests read it. */
+export async function manualPage(name: string): Promise<string> {
+  const page = pages.get(name) ?? dns11(["man", name]).then(({ stdout }) => stdout);
+  pages.set(name, page);
+  return await page;
+}
+
+/** The program itself first, then its commands and subcommands. */
 export async function helpOfAll(): Promise<CommandHelp[]> {
-  const { stdout } = await dns11(["man", "commands.md"]);
-  return [...stdout.matchAll(HELP)].map(([, words = "", text = ""]) => {
+  return [...(await manualPage("commands.md")).matchAll(HELP)].map(([, words = "", text = ""]) => {
     const [, lists = ""] = text.split("\nOptions:\n");
     const [, examples = ""] = /^Examples:\n([\s\S]*?)\n\n/.exec(text) ?? [];
     return {

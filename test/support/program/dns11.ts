@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { ControlClient } from "../../../src/api/control-client.ts";
 import { Predecessor } from "../../../src/keeper/predecessor.ts";
 import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
 import { variableOf } from "../../../src/config/environment.ts";
@@ -18,7 +19,9 @@ import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
 import { getJson, postJson } from "./unix-http.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
+import { keepLog } from "../rig/evidence.ts";
 import { hold, release } from "../rig/reaper.ts";
+import { countStart } from "../rig/started.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
 /** Settings as text, by key. */
@@ -51,7 +54,7 @@ export interface Dns11Options {
  */
 const NO_MORE_THAN_NEEDED = [
   "setpriv",
-  "--bounding-set=-all,+chown,+dac_read_search,+net_admin,+net_raw,+sys_ptrace,+sys_admin",
+  "--bounding-set=-all,+chown,+dac_read_search,+net_admin,+sys_ptrace,+sys_admin",
   "--inh-caps=-all",
 ];
 
@@ -66,6 +69,7 @@ let started = 0;
 
 /** Runs a command that ends by itself. */
 export async function dns11(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  countStart("command");
   return await run(process.execPath, [PROGRAM, ...args], options);
 }
 
@@ -138,6 +142,7 @@ export class Dns11 implements AsyncDisposable {
       folder: this.#ownsStateDir ? this.stateDir : undefined,
     };
     hold(this.#leftovers);
+    countStart("dns11");
     const place = options.isOnItsOwn === true ? [] : ["-H", host, "--state-dir", this.stateDir];
     const words = ["run", ...place, "--log-level", "debug", ...(options.args ?? [])];
     const [command = "", ...args] = [...prefix, ...program, ...words];
@@ -154,6 +159,7 @@ export class Dns11 implements AsyncDisposable {
       },
     });
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.#log += chunk.toString()));
+    keepLog(`dns11 (process ${this.pid})`, () => this.#log);
     this.#exited = once(this.#child, "close").then(([code, signal]) => (code ?? (signal as string)) as number);
   }
 
@@ -167,16 +173,7 @@ export class Dns11 implements AsyncDisposable {
 
   /** Waits until the log matches: what a line is about may be seen before the line has come through the pipe. */
   async logs(pattern: RegExp): Promise<void> {
-    await this.#waitFor(`${pattern} in the log`, () => pattern.test(this.#log));
-  }
-
-  /** Its failure tells what dns11 did instead. */
-  async #waitFor(what: string, isTrue: () => boolean): Promise<void> {
-    try {
-      await waitFor(what, () => (isTrue() ? true : undefined));
-    } catch (error) {
-      throw new Error(`Log of dns11:\n${this.#log}`, { cause: error });
-    }
+    await waitFor(`${pattern} in the log`, () => (pattern.test(this.#log) ? true : undefined));
   }
 
   /** Exit code, or the name of the signal. */
@@ -186,7 +183,7 @@ export class Dns11 implements AsyncDisposable {
 
   // The same, without waiting for stderr to close: its keeper may hold it open.
   async ended(): Promise<number | string> {
-    await this.#waitFor("dns11 to end", () => !this.isRunning);
+    await waitFor("dns11 to end", () => (this.isRunning ? undefined : true));
     return this.#child.exitCode ?? this.#child.signalCode ?? "";
   }
 
@@ -206,6 +203,15 @@ export class Dns11 implements AsyncDisposable {
     const place = join(this.#root, this.stateDir);
     const [folder = ""] = readdirSync(place);
     return join(place, folder, "control.sock");
+  }
+
+  /** What it replies to a request of any path. */
+  async get(path: string): Promise<unknown> {
+    return await getJson(this.#controlPath, path);
+  }
+
+  get client(): ControlClient {
+    return new ControlClient(this.#controlPath);
   }
 
   async container(name: string): Promise<ContainerStatus | undefined> {
@@ -243,7 +249,7 @@ export class Dns11 implements AsyncDisposable {
     try {
       return await waitFor(`${name} to be ${state}`, check);
     } catch (error) {
-      throw new Error(`Last status: ${JSON.stringify(last)}; log of dns11:\n${this.#log}`, { cause: error });
+      throw new Error(`Last status: ${JSON.stringify(last)}`, { cause: error });
     }
   }
 

@@ -9,6 +9,11 @@ import { check } from "./command.ts";
 
 const SOURCE = fileURLToPath(new URL("../../../../test/support/program/without-owned-tables.c", import.meta.url));
 
+/** The same for a kernel without tables of nftables. */
+export async function withoutTables(folder: string): Promise<readonly string[]> {
+  return [...(await withoutOwnedTables(folder)), "NO_TABLES=1"];
+}
+
 /** The folder is to hold what is preloaded. */
 export async function withoutOwnedTables(folder: string): Promise<readonly string[]> {
   const library = join(folder, "without-owned-tables.so");

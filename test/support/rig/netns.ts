@@ -5,6 +5,8 @@
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { check, run, stdoutOf } from "../program/command.ts";
 import { netnsPathOf } from "./leftovers.ts";
+import { GIVEN_ROOT } from "../engine/suite.ts";
+import { keepPlace } from "./evidence.ts";
 import { hold, removeTracked } from "./reaper.ts";
 
 /** Where a program can be started: in a namespace, an engine or a container. */
@@ -20,8 +22,11 @@ export function uniqueName(): string {
   return `d11-${process.pid}-${made}`;
 }
 
+/** An nft that is older than the one that has written a rule crashes at it, so it is that of the engine under test. */
+const OWN_NFT = GIVEN_ROOT === undefined ? ["nft"] : ["chroot", GIVEN_ROOT, "nft"];
+
 export function inNetns(path: string, command: string, args: readonly string[] = []): string[] {
-  return ["nsenter", `--net=${path}`, "--", command, ...args];
+  return ["nsenter", `--net=${path}`, "--", ...(command === "nft" ? OWN_NFT : [command]), ...args];
 }
 
 export async function makeNetns(name: string): Promise<void> {
@@ -56,6 +61,7 @@ export class Netns implements AsyncDisposable, NetworkContext {
 
   private constructor(name: string) {
     this.name = name;
+    keepPlace(name, async () => (await this.enter("nft", ["list", "ruleset"])).stdout);
   }
 
   static async create(): Promise<Netns> {

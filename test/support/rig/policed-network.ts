@@ -158,29 +158,29 @@ export class PolicedNetwork implements AsyncDisposable {
 
   async #build(members: number): Promise<void> {
     const { machine, outside } = this;
-    await this.ip(machine, "link", "add", "br0", "type", "bridge");
-    await this.ip(machine, "address", "add", `${GATEWAY[4]}/24`, "dev", "br0");
-    await this.ip(machine, "address", "add", `${GATEWAY[6]}/64`, "dev", "br0", "nodad");
-    await this.ip(machine, "link", "set", "br0", "address", "02:42:0a:4d:00:01");
-    await this.ip(machine, "link", "set", "br0", "up");
+    const outOf = (last: number): string[] => [
+      `address add 198.51.100.${last}/24 dev out0`,
+      `address add 2001:db8:1::${last}/64 dev out0 nodad`,
+      "link set out0 up",
+    ];
+    await batch(machine, [
+      "link add br0 type bridge",
+      `address add ${GATEWAY[4]}/24 dev br0`,
+      `address add ${GATEWAY[6]}/64 dev br0 nodad`,
+      "link set br0 address 02:42:0a:4d:00:01",
+      "link set br0 up",
+      `link add out0 type veth peer name out0 netns ${outside.name}`,
+      ...outOf(1),
+    ]);
     this.bridgeMac = await this.macOf(machine, "br0");
-    await this.ip(machine, "link", "add", "out0", "type", "veth", "peer", "name", "out0", "netns", outside.name);
-    for (const [netns, last] of [
-      [machine, 1],
-      [outside, 2],
-    ] as const) {
-      await this.ip(netns, "address", "add", `198.51.100.${last}/24`, "dev", "out0");
-      await this.ip(netns, "address", "add", `2001:db8:1::${last}/64`, "dev", "out0", "nodad");
-      await this.ip(netns, "link", "set", "out0", "up");
-    }
-    for (const address of [OUTSIDE.allowed, OUTSIDE.other])
-      await this.ip(outside, "address", "add", `${address}/32`, "dev", "lo");
-    for (const address of [OUTSIDE.allowed6, OUTSIDE.other6])
-      await this.ip(outside, "address", "add", `${address}/128`, "dev", "lo", "nodad");
-    await this.ip(outside, "route", "add", "10.77.0.0/24", "via", "198.51.100.1");
-    await this.ip(outside, "route", "add", "fd77::/64", "via", "2001:db8:1::1");
-    await this.ip(machine, "route", "add", "default", "via", "198.51.100.2");
-    await this.ip(machine, "route", "add", "default", "via", "2001:db8:1::2");
+    await batch(outside, [
+      ...outOf(2),
+      ...[OUTSIDE.allowed, OUTSIDE.other].map((address) => `address add ${address}/32 dev lo`),
+      ...[OUTSIDE.allowed6, OUTSIDE.other6].map((address) => `address add ${address}/128 dev lo nodad`),
+      "route add 10.77.0.0/24 via 198.51.100.1",
+      "route add fd77::/64 via 2001:db8:1::1",
+    ]);
+    await batch(machine, ["route add default via 198.51.100.2", "route add default via 2001:db8:1::2"]);
     await machine.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"]);
     await this.filterBridges(false);
     for (let number = 2; number < members + 2; number++) await this.#addMember(number);
@@ -192,13 +192,19 @@ export class PolicedNetwork implements AsyncDisposable {
     this.members.push(member);
     const { machine } = this;
     const inside = member.netns;
-    await this.ip(machine, "link", "add", member.link, "type", "veth", "peer", "name", "eth0", "netns", inside.name);
-    await this.ip(machine, "link", "set", member.link, "master", "br0", "up");
-    await this.ip(inside, "address", "add", `${member.address}/24`, "dev", "eth0");
-    await this.ip(inside, "address", "add", `${member.address6}/64`, "dev", "eth0", "nodad");
-    await this.ip(inside, "link", "set", "eth0", "up");
-    await this.ip(inside, "route", "add", "default", "via", GATEWAY[4]);
-    await this.ip(inside, "route", "add", "default", "via", GATEWAY[6]);
+    // Nobody else can have its address, and finding that out takes a second or two.
+    await inside.enter("sysctl", ["-qw", "net.ipv6.conf.default.accept_dad=0"]);
+    await batch(machine, [
+      `link add ${member.link} type veth peer name eth0 netns ${inside.name}`,
+      `link set ${member.link} master br0 up`,
+    ]);
+    await batch(inside, [
+      `address add ${member.address}/24 dev eth0`,
+      `address add ${member.address6}/64 dev eth0 nodad`,
+      "link set eth0 up",
+      `route add default via ${GATEWAY[4]}`,
+      `route add default via ${GATEWAY[6]}`,
+    ]);
     member.mac = await this.macOf(inside, "eth0");
     member.index = await this.#indexOf(machine, member.link);
     member.linkLocal = await waitFor("a link-local address", async () => {
@@ -214,4 +220,9 @@ export class PolicedNetwork implements AsyncDisposable {
   async #indexOf(netns: Netns, name: string): Promise<number> {
     return Number(/^(\d+):/.exec(await this.ip(netns, "link", "show", name))?.[1]);
   }
+}
+
+// One process for many commands of ip.
+async function batch(netns: Netns, lines: readonly string[]): Promise<void> {
+  await check("ip", ["-n", netns.name, "-batch", "-"], { input: lines.map((line) => `${line}\n`).join("") });
 }

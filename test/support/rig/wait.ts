@@ -7,6 +7,8 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 
+import { rulesNow } from "./evidence.ts";
+
 export async function pause(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -28,7 +30,9 @@ export async function waitFor<T>(
   for (let pauseMs = everyMs ?? FIRST_POLL_MS; ; pauseMs = everyMs ?? Math.min(pauseMs * POLL_GROWTH, POLL_MS_MAX)) {
     const found = await poll();
     if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);
+    if (performance.now() > deadline) {
+      throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}\n${await rulesNow()}`.trimEnd());
+    }
     await pause(pauseMs);
   }
 }

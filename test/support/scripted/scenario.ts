@@ -40,7 +40,15 @@ const SERVER_ACTIONS = {
   // Like ok, but an error for queries with EDNS.
   "formerr-to-edns": "",
   "notimp-to-edns": "",
+  // Like ok, but REFUSED for queries with AD.
+  "refused-to-ad": "",
   silent: "",
+  // Like ok, but nothing for queries with EDNS, with AD, or by UDP, as behind a network that drops these.
+  "silent-to-edns": "",
+  "silent-to-ad": "",
+  "silent-by-udp": "",
+  // Only TC by UDP, and nothing by TCP.
+  "silent-by-tcp": "",
   // The ports are closed.
   closed: "",
   garbage: "",

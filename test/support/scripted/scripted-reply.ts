@@ -54,7 +54,12 @@ const REPLIES: Readonly<Record<Word, (query: ScriptedQuery) => readonly Delivery
   notimp: (query) => one(written(query, { flags: RCODE.NOTIMP })),
   "formerr-to-edns": (query) => one(unlessEdns(query, RCODE.FORMERR)),
   "notimp-to-edns": (query) => one(unlessEdns(query, RCODE.NOTIMP)),
+  "refused-to-ad": (query) => one(hasAd(query) ? written(query, { flags: RCODE.REFUSED }) : ok(query)),
   silent: () => [],
+  "silent-to-edns": (query) => (query.question.opt === undefined ? one(ok(query)) : []),
+  "silent-to-ad": (query) => (hasAd(query) ? [] : one(ok(query))),
+  "silent-by-udp": (query) => (isUdp(query) ? [] : one(ok(query))),
+  "silent-by-tcp": (query) => (isUdp(query) ? one(written(query, { flags: BIT.TC })) : []),
   closed: () => [],
   garbage: ({ question }) => one(Buffer.concat([u16(question.id), Buffer.alloc(30, 0xff)])),
   "wrong-id": (query) => one(isUdp(query) ? lie(query, 0xffff) : ok(query)),
@@ -77,6 +82,10 @@ function one(message: Buffer): readonly Delivery[] {
 
 function isUdp({ question }: ScriptedQuery): boolean {
   return question.transport === "udp";
+}
+
+function hasAd({ question }: ScriptedQuery): boolean {
+  return (question.flags & BIT.AD) !== 0;
 }
 
 function ok(query: ScriptedQuery): Buffer {

@@ -7,7 +7,7 @@ import { createSocket } from "node:dgram";
 
 import { type DecodedPacket, decode, encode } from "dns-packet";
 
-import type { StormOptions, StormReport } from "./storm.ts";
+import { SLOW_MS, type StormOptions, type StormReport } from "./storm.ts";
 
 const TICK_MS = 5;
 const GIVE_UP_MS = 5_000;
@@ -17,6 +17,8 @@ const { suffix, load, port = 53 } = JSON.parse(process.argv[2] ?? "") as StormOp
 const waitsMs: number[] = [];
 const outcomes = new Map<string, number>();
 let sent = 0;
+const stormMs = performance.now();
+const slow = { count: 0, untilMs: 0 };
 
 async function queryOnce(): Promise<void> {
   const id = (sent += 1) & 0xffff;
@@ -36,7 +38,12 @@ async function queryOnce(): Promise<void> {
     const query = encode({ type: "query", id, flags: 0x100, questions: [question] });
     socket.connect(port, "127.0.0.11", () => socket.send(query));
   });
-  waitsMs.push(performance.now() - startMs);
+  const waitMs = performance.now() - startMs;
+  waitsMs.push(waitMs);
+  if (waitMs > SLOW_MS) {
+    slow.count++;
+    slow.untilMs = Math.max(slow.untilMs, Math.round(startMs - stormMs));
+  }
   outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
 }
 
@@ -80,5 +87,6 @@ const report: StormReport = {
   p50Ms: quantile(0.5),
   p99Ms: quantile(0.99),
   maxMs: quantile(1),
+  slow,
 };
 process.stdout.write(JSON.stringify(report));

@@ -25,7 +25,11 @@ export interface StormReport {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+  /** Queries that took longer than SLOW_MS, and when the last one of them was sent, from the start on. */
+  readonly slow: { readonly count: number; readonly untilMs: number };
 }
+
+export const SLOW_MS = 100;
 
 const PROGRAM = fileURLToPath(new URL("./storm-main.js", import.meta.url));
 /** Time to start, to exit, and for the last query. */
@@ -42,13 +46,14 @@ export async function storm(context: NetworkContext, options: StormOptions): Pro
   return JSON.parse(stdoutOf(result, "the storm")) as StormReport;
 }
 
-/** Outcomes other than this address: "SERVFAIL: 3, timeout: 1". */
-export function failuresOf({ outcomes }: StormReport, address: string): string {
-  const others = Object.entries(outcomes).filter(([outcome]) => outcome !== address);
+/** Outcomes other than these addresses: "SERVFAIL: 3, timeout: 1". */
+export function failuresOf({ outcomes }: StormReport, ...addresses: readonly string[]): string {
+  const others = Object.entries(outcomes).filter(([outcome]) => !addresses.includes(outcome));
   return others.map(([outcome, count]) => `${outcome}: ${count}`).join(", ");
 }
 
-export function readableStorm({ sent, outcomes, p50Ms, p99Ms, maxMs }: StormReport): string {
+export function readableStorm({ sent, outcomes, p50Ms, p99Ms, maxMs, slow }: StormReport): string {
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${outcome}: ${count}`);
-  return `${sent} sent (${ends.join(", ")}), p50 ${p50Ms} ms, p99 ${p99Ms} ms, last ${maxMs} ms`;
+  const late = slow.count === 0 ? "" : `, ${slow.count} over ${SLOW_MS} ms, sent in the first ${slow.untilMs} ms`;
+  return `${sent} sent (${ends.join(", ")}), p50 ${p50Ms} ms, p99 ${p99Ms} ms, last ${maxMs} ms${late}`;
 }

@@ -15,6 +15,7 @@ export interface RealServerOptions {
   readonly port?: number;
   /** What the command is started by. */
   readonly prefix?: readonly string[];
+  readonly args?: readonly string[];
   /** Further lines of the server's configuration, after those for its address. */
   readonly lines: readonly string[];
 }
@@ -84,12 +85,12 @@ export async function startDnsmasq(place: NamespaceOwner, options: RealServerOpt
 async function start(
   { netnsPath }: NamespaceOwner,
   program: Program,
-  { address, port = 53, prefix = [], lines }: RealServerOptions,
+  { address, port = 53, prefix = [], args: more = [], lines }: RealServerOptions,
 ): Promise<RealServer> {
   if (!address.startsWith("127.")) await addAddress(netnsPath, address);
   const settings = [...program.lines(address, port), ...lines].join("\n");
   // Only the engine cleans up its namespace, so this must end with the test process.
-  const [command = "", ...args] = [...prefix, ...WITH_INPUT, program.command, ...program.args];
+  const [command = "", ...args] = [...prefix, ...WITH_INPUT, program.command, ...program.args, ...more];
   const inside = inNetns(netnsPath, command, args);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inside], {
     stdio: ["pipe", "ignore", "pipe"],

@@ -9,12 +9,16 @@
  *   *.nx.test         NXDOMAIN with SOA; so does every name that is not in this table
  *   *.servfail.test   SERVFAIL
  *   *.refused.test    REFUSED
+ *   *.no6.test        like ok.test, but NXDOMAIN for AAAA; of refuse6.test REFUSED, of fail6.test SERVFAIL;
+ *                     after a question for mend.mend6.test no data
  *   *.silent.test     no reply
  *   MS.slow.test      like ok.test, after MS milliseconds
  *   *.held.test       like ok.test, when the test releases it
  *   *.tc.test         truncated and empty over UDP, like ok.test over TCP
  *   *.rr.test         one record of the queried type, with the data DE AD BE EF
  *   *.turns.test      A 192.0.2.N, one higher for each query, good for no time
+ *   *.zero.test       like an own server of somebody who wants to be asked: A 198.51.100.1 to 40, good for no time, and no
+ *                     record of other types; reverse names of these do not exist. Nothing of it may be cached
  *   *.big.test        992 octets, or truncated over UDP if the client accepts fewer
  *   *.oversize.test   992 octets over UDP, whatever the client accepts
  *   app               NOERROR with SOA, as a top-level domain
@@ -44,6 +48,7 @@ const TC = 0x0200;
 const QR_RA = 0x8080;
 const OPCODE_RD_CD = 0x7910;
 const TYPE_TXT = 16;
+const TYPE_AAAA = 28;
 const TYPE_HTTPS = 65;
 const BIG = 992;
 const TTL_S = 60;
@@ -56,6 +61,13 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   nx: (question) => now(reply(question, NXDOMAIN, [soa()])),
   servfail: (question) => now(reply(question, SERVFAIL)),
   refused: (question) => now(reply(question, REFUSED)),
+  no6: (question, labels) => now(withoutSix(question, labels, NXDOMAIN)),
+  refuse6: (question, labels) => now(withoutSix(question, labels, REFUSED)),
+  mend6: (question) => {
+    isSixMended = true;
+    return now(reply(question, 0, [soa()]));
+  },
+  fail6: (question, labels) => now(withoutSix(question, labels, SERVFAIL)),
   silent: () => undefined,
   slow: (question, labels) => ({
     message: reply(question, 0, okParts(question, labels)),
@@ -66,6 +78,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     now(question.transport === "udp" ? reply(question, TC) : reply(question, 0, okParts(question, labels))),
   rr: (question) => now(reply(question, 0, [{ section: "answer", type: question.type, data: hex("deadbeef") }])),
   turns: (question) => now(reply(question, 0, turnsParts(question))),
+  zero: (question) => now(reply(question, 0, zeroParts(question))),
   big: (question) => now(udpLimit(question) < BIG ? reply(question, TC) : bigReply(question)),
   oversize: (question) => now(bigReply(question)),
   wrongid: (question, labels) => now(reply({ ...question, id: question.id ^ 0xffff }, 0, okParts(question, labels))),
@@ -75,10 +88,18 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 export function replyTo(question: UpstreamQuestion): UpstreamReply | undefined {
   const labels = question.name.toLowerCase().split(".");
   const top = labels.pop();
+  if (question.name.endsWith(".100.51.198.in-addr.arpa")) return now(reply(question, NXDOMAIN));
   if (top === "app" && labels.length === 0) return now(reply(question, 0, [soa()]));
   const kind = labels.pop() ?? "";
   const behaviour = top === "test" && labels.length > 0 ? BEHAVIOURS[kind] : undefined;
   return behaviour === undefined ? now(reply(question, NXDOMAIN, [soa()])) : behaviour(question, labels);
+}
+
+let isSixMended = false;
+
+function withoutSix(question: UpstreamQuestion, labels: readonly string[], rcode: number): Buffer {
+  if (question.type === TYPE_AAAA && isSixMended) return reply(question, 0, [soa()]);
+  return question.type === TYPE_AAAA ? reply(question, rcode) : reply(question, 0, okParts(question, labels));
 }
 
 function now(message: Buffer): UpstreamReply {
@@ -103,6 +124,11 @@ function turnsParts({ type }: UpstreamQuestion): Part[] {
   if (type !== 1) return [soa()];
   turns = (turns % 200) + 1;
   return [{ section: "answer", type, data: hex(`c00002${byte(turns)}`), ttl: 0 }];
+}
+
+function zeroParts({ type }: UpstreamQuestion): Part[] {
+  const numbers = type === 1 ? Array.from({ length: 40 }, (_, index) => index + 1) : [];
+  return numbers.map((number) => ({ section: "answer", type, data: hex(`c63364${byte(number)}`), ttl: 0 }));
 }
 
 function cnameParts(question: UpstreamQuestion, labels: readonly string[]): Part[] {

@@ -31,9 +31,9 @@ after(() => {
 });
 
 // The control socket of an instance.
-async function serve(path: string, address: string): Promise<void> {
+async function serve(path: string, address: string, id?: string): Promise<void> {
   mkdirSync(path, { recursive: true });
-  const server = createServer((_, response) => response.end(JSON.stringify({ engine: { address } })));
+  const server = createServer((_, response) => response.end(JSON.stringify({ engine: { address, id } })));
   servers.push(server);
   await once(server.listen(join(path, "control.sock")), "listening");
 }
@@ -58,6 +58,19 @@ test("so is one that DOCKER_HOST names", async () => {
   } finally {
     delete process.env["DOCKER_HOST"];
   }
+});
+
+test("an engine that hangs is not waited for where an instance serves its socket, which is said", async () => {
+  const socket = join(folder, "hung.sock");
+  const hung = createServer(() => undefined);
+  servers.push(hung);
+  await once(hung.listen(socket), "listening");
+  await serve(join(two, "hung-id"), socket, "hung-id");
+  const heard: unknown[] = [];
+  const path = await locateControl(two, `unix://${socket}`, (silent) => heard.push(silent));
+  assert.equal(path, join(two, "hung-id", "control.sock"));
+  assert.deepEqual(heard, [{ socketPath: socket, isFound: true }]);
+  hung.closeAllConnections();
 });
 
 test("while the engine is away, its instance is found by the socket that it serves, also through a link", async () => {

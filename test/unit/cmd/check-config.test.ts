@@ -5,9 +5,11 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, describe, test } from "node:test";
 
 import { dns11 } from "../../support/program/dns11.ts";
+import { refusedHere } from "../../support/program/refused-here.ts";
+import { useEnvironment } from "../support/environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-check-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -94,12 +96,27 @@ const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp]
 ];
 
 for (const [args, env, message] of REFUSED) {
-  test(`run ${args.join(" ")} ${Object.keys(env).join(" ")} is refused`, async () => {
+  describe(`run ${args.join(" ")} ${Object.keys(env).join(" ")}`, () => {
+    useEnvironment(env);
+    test("is refused", async () => {
+      // With --dry-run it would end as well if it were not.
+      const refusal = await refusedHere(["run", "--dry-run", "-H", "unix:///nowhere", ...args]);
+      assert.match(refusal?.stderr ?? "", message);
+      assert.equal(refusal?.code, 2);
+    });
+  });
+}
+
+test("the program prints what is refused on stderr, and exits with 2", async () => {
+  for (const [args, env, message] of [
+    [["--ttl", "-1"], {}, /^error: option '--ttl <time>' argument '-1' is invalid\. /],
+    [[], { DNS11_TTL: "x" }, /^DNS11_TTL: invalid duration "x": /],
+  ] as const) {
     const { code, stdout, stderr } = await dns11(["run", "-H", "unix:///nowhere", ...args], { env });
     assert.match(stderr, message);
     assert.deepEqual([code, stdout], [2, ""]);
-  });
-}
+  }
+});
 
 function file(text: string): string {
   const path = join(folder, `settings-${(files += 1)}.yaml`);

@@ -23,7 +23,7 @@ symlinkSync(resolve("dist/cmd/dns11.js"), join(folder, "bin/dns11"));
 // No dns11 runs there, so there are no container names either.
 const env = { DNS11_STATE_DIR: folder, TERM: "dumb", HOME: folder };
 const NOTHING_RUNS = { containers: [], projects: [] };
-const program = createProgram("dns11");
+const program = await createProgram("dns11");
 const FINDING_DNS11 = ["-S", `PATH=${join(folder, "bin")}:\${PATH}`];
 
 let all: readonly CommandHelp[] = [];
@@ -77,16 +77,16 @@ test("hidden flags and commands are not offered", async () => {
 });
 
 test("bash", async () => {
-  assert.deepEqual(await inBash(["stat"]), ["status"]);
-  assert.deepEqual(await inBash(["run", "--log-level", "=", ""]), ["debug", "info", "warn", "error", "silent"]);
-  assert.deepEqual(await inBash(["status", ""]), []);
+  const offered = await inBash([["stat"], ["run", "--log-level", "=", ""], ["status", ""]]);
+  assert.deepEqual(offered, [["status"], ["debug", "info", "warn", "error", "silent"], []]);
 });
 
 test("fish", async () => {
-  assert.deepEqual(await inFish("dns11 run --log-level d"), ["debug"]);
-  assert.match((await inFish("dns11 statu"))[0] ?? "", /^status\tShow the health of dns11/);
   writeFileSync(join(folder, "settings.yaml"), "");
-  assert.deepEqual(await inFish(`dns11 check-config ${folder}/sett`), [`${folder}/settings.yaml`]);
+  const lines = ["dns11 run --log-level d", `dns11 check-config ${folder}/sett`, "dns11 statu"];
+  const [levels, files, [command = ""] = []] = await inFish(lines);
+  assert.deepEqual([levels, files], [["debug"], [`${folder}/settings.yaml`]]);
+  assert.match(command, /^status\tShow the health of dns11/);
 });
 
 // A pseudo terminal in which the tab key is pressed.
@@ -114,14 +114,15 @@ const SERVICES = [`zz;id>${RAN}`, "z$(id)", "z y", "z\u009b", "-z", "zebra"];
 
 test("of services and projects, only plain names are offered by bash, zsh and fish", async () => {
   await using there = await daemonWith(SERVICES);
-  for (const words of [
+  const lines = [
     ["status", "z"],
     ["lookup", ""],
     ["ps", "-p", ""],
-  ]) {
-    assert.deepEqual(await inBash(words, there.env), ["zebra"], words.join(" "));
-    assert.deepEqual(await inFish(`dns11 ${words.join(" ")}`, there.env), ["zebra"], words.join(" "));
-  }
+  ];
+  const offered = lines.map(() => ["zebra"]);
+  assert.deepEqual(await inBash(lines, there.env), offered);
+  const typed = lines.map((words) => `dns11 ${words.join(" ")}`);
+  assert.deepEqual(await inFish(typed, there.env), offered);
   const script = ZSH.replace("chec\\t", "status z\\t").replace("*check-config*", "*status zebra*");
   const output = await check("env", [...FINDING_DNS11, "zsh", "-f", "-c", script], { env: there.env });
   assert.match(output, /dns11 status zebra/);
@@ -142,17 +143,30 @@ test("an unknown shell is rejected with a list of the supported ones", async () 
   assert.match(stderr, /bash, zsh, fish/);
 });
 
-async function inBash(words: readonly string[], shellEnv: NodeJS.ProcessEnv = env): Promise<string[]> {
-  const typed = `COMP_WORDS=(dns11 ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}`;
-  const script = `source <(dns11 completion bash); ${typed}; _dns11 dns11; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const output = await check("env", [...FINDING_DNS11, "bash", "-uc", script], { env: shellEnv });
-  return output.split("\n").filter(Boolean);
+/** What is offered for the last word of each line. */
+async function inBash(lines: readonly (readonly string[])[], shellEnv: NodeJS.ProcessEnv = env): Promise<string[][]> {
+  const each = lines.map((words) => {
+    const typed = `COMP_WORDS=(dns11 ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}`;
+    return `${typed}; _dns11 dns11; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  });
+  return await inShell(["bash", "-uc"], "source <(dns11 completion bash)", each, shellEnv);
 }
 
-async function inFish(line: string, shellEnv: NodeJS.ProcessEnv = env): Promise<string[]> {
-  const script = `dns11 completion fish | source; complete -C '${line}'`;
-  const output = await check("env", [...FINDING_DNS11, "fish", "--no-config", "-c", script], { env: shellEnv });
-  return output.split("\n").filter(Boolean);
+async function inFish(lines: readonly string[], shellEnv: NodeJS.ProcessEnv = env): Promise<string[][]> {
+  const each = lines.map((line) => `complete -C '${line}'`);
+  return await inShell(["fish", "--no-config", "-c"], "dns11 completion fish | source", each, shellEnv);
+}
+
+async function inShell(
+  shell: readonly string[],
+  prepare: string,
+  each: readonly string[],
+  shellEnv: NodeJS.ProcessEnv,
+): Promise<string[][]> {
+  const script = [prepare, ...each].join("; echo next; ");
+  const output = await check("env", [...FINDING_DNS11, ...shell, script], { env: shellEnv });
+  const [, ...answers] = output.split("next\n");
+  return answers.map((text) => text.split("\n").filter(Boolean));
 }
 
 /** Types a line in a bash of a person, which completes words for a program, and runs the line. */

@@ -59,6 +59,51 @@ test("one missing network is one cause, with its names and containers; what can 
   );
 });
 
+test("who asks for what stays apart: containers are in one row only where they ask for the same names", () => {
+  const unknown = { ...CAUSE, code: "unknown-name", fix: null, lastingFix: null, isBreaking: false } as const;
+  const of = (container: string, name: string): FailureReport =>
+    aFailure({ container, containerId: container, name, cause: { ...unknown, sentence: `no container "${name}"` } });
+  const all = [of("a", "redis"), of("b", "cahce"), of("a", "queue"), of("c", "redis")];
+  const rows = text(all)
+    .split("\n")
+    .filter((line) => /^[abc]/.test(line));
+  assert.deepEqual(
+    rows.map((row) => row.split(/ {2,}/).slice(0, 2)),
+    [
+      ["a, c", "redis"],
+      ["b", "cahce"],
+      ["a", "queue"],
+    ],
+  );
+  const sidecar = text([aFailure({ container: "api", sharedWith: ["sidecar"] })]);
+  assert.match(sidecar, /^api or sidecar +db +A/m);
+});
+
+test("a server that is down is one cause, in however many services it is set", () => {
+  const lastingFix = (service: string): NonNullable<typeof CAUSE.lastingFix> => ({
+    file: "/srv/shop/compose.yaml",
+    service,
+    key: `services.${service}.dns`,
+    change: "replace or remove 10.0.0.1",
+  });
+  const services = Array.from({ length: 12 }, (_, index) => `s${index}`);
+  const shown = text(
+    services.map((container) =>
+      aFailure({
+        container,
+        containerId: container,
+        name: "a.test",
+        cause: {
+          ...{ ...CAUSE, code: "upstreams-down", sentence: "the only upstream server is down (10.0.0.1)" },
+          ...{ fix: null, about: "10.0.0.1", lastingFix: lastingFix(container) },
+        },
+      }),
+    ),
+  );
+  assert.match(shown, /^s0, s1, s2, s3 and 8 more +a\.test /m);
+  assert.equal(shown.match(/ why: /g)?.length, 1);
+});
+
 test("an ended container, a hidden name, and a name of two projects", () => {
   const shown = failuresText(
     {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
 import { createProgram } from "../../../cmd/program.ts";
-import { type CommandHelp, helpOfAll } from "../../support/program/command-help.ts";
+import { type CommandHelp, helpOfAll, manualPage } from "../../support/program/command-help.ts";
 import { dns11 } from "../../support/program/dns11.ts";
 
 const WIDTH = 80;
@@ -43,19 +43,19 @@ test("commands are grouped, with one line for each", async () => {
   assert.doesNotMatch(stdout, /^ {10,}/m, "a description that does not fit on its line");
 });
 
-test("a command that is made alone is the one of the whole program", () => {
-  const whole = createProgram("dns11");
+test("a command that is made alone is the one of the whole program", async () => {
+  const whole = await createProgram("dns11");
   for (const { path } of all.filter((each) => each.path.length === 1)) {
     const [name = ""] = path;
-    const alone = createProgram("dns11", name).commands.find((each) => each.name() === name);
+    const alone = (await createProgram("dns11", name)).commands.find((each) => each.name() === name);
     assert.equal(alone?.helpInformation(), whole.commands.find((each) => each.name() === name)?.helpInformation());
     assert.ok(alone, name);
   }
-  assert.equal(createProgram("dns11", "run").commands.length, 1);
+  assert.equal((await createProgram("dns11", "run")).commands.length, 1);
 });
 
 test("the page of all help texts has what a user sees", async () => {
-  const { stdout: page } = await dns11(["man", "commands.md"]);
+  const page = await manualPage("commands.md");
   for (const words of [["--help"], ["run", "--help"], ["cache", "flush", "--help"]]) {
     const { stdout } = await dns11(words);
     assert.ok(page.includes(`\n\`\`\`text dns11 ${words.join(" ")}\n${stdout.trimEnd()}\n\`\`\`\n`), words.join(" "));

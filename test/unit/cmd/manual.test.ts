@@ -11,7 +11,7 @@ import { EXIT } from "../../../cmd/process/exit-code.ts";
 import type { SettingOrigins } from "../../../src/base/model/setting-origins.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { check, run } from "../../support/program/command.ts";
-import { helpOfAll } from "../../support/program/command-help.ts";
+import { helpOfAll, manualPage } from "../../support/program/command-help.ts";
 import { dns11 } from "../../support/program/dns11.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-manual-"));
@@ -91,14 +91,8 @@ test("version prints version, commit and platform", async () => {
 
 async function file(page: string): Promise<string> {
   const path = join(folder, page);
-  if (!existsSync(path)) writeFileSync(path, await printed(page));
+  if (!existsSync(path)) writeFileSync(path, await manualPage(page));
   return path;
-}
-
-async function printed(page: string): Promise<string> {
-  const { code, stdout } = await dns11(["man", page]);
-  assert.equal(code, 0);
-  return stdout;
 }
 
 // The page as man shows it.

@@ -164,12 +164,6 @@ const CONFLICTS: readonly (readonly [string, LayerValues, readonly string[]])[] 
     ["--cache.min-ttl: cache.min-ttl (1m) is"],
   ],
   ["min-ttl's default over nothing", { "cache.min-ttl": 60_000 }, []],
-  [
-    "a log of queries that are not kept",
-    { "queries.log": true, "queries.names": "off" },
-    ["--queries.log: has no effect with queries.names: off"],
-  ],
-  ["a log of queries without names", { "queries.log": true, "queries.names": "hidden" }, []],
   ["an order of servers in strict", { strict: true, "forward.order": "parallel", "cache.size": 2 ** 20 }, []],
   ["names that stay in strict", { strict: true, "forward.domain-needed": true, "forward.bogus-priv": true }, []],
 ];

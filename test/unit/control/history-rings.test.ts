@@ -54,6 +54,9 @@ test("a sample is what containers have counted since the last one, whoever comes
   assert.deepEqual(rates.queries, [10, 8, 0, 1]);
   assert.deepEqual(rates.local, [4, 0, 0, 0]);
   assert.deepEqual(rates.nxdomain, [0, 2, 0, 0]);
+  const { minutes } = fixture.rings.report();
+  const sum = (counts: readonly number[]): number => counts.reduce((total, each) => total + each, 0);
+  assert.deepEqual([sum(minutes.queries), sum(minutes.failures)], [19, 2]);
   assert.equal(everyMs, LIMITS.historyEveryMs);
   assert.ok(Date.parse(until ?? "") <= Date.now());
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { addressesInHosts } from "../../../src/control/explain/hosts-file.ts";
+import { addressesInHosts } from "../../../src/control/explain/program-answer.ts";
 
 const TEXT = `127.0.0.1\tlocalhost
 192.0.2.5 web www.shop.test # web again

@@ -11,9 +11,8 @@ import type { FormerAddress } from "../../../src/container/registry/former-addre
 import { runningContainer } from "../../../src/control/causes/known-container.ts";
 import { KnownContainers } from "../../../src/control/causes/known-containers.ts";
 import { movesOf } from "../../../src/control/causes/moves.ts";
-import { LastAnswers } from "../../../src/control/situation/last-answers.ts";
+import { LastAnswers, type Situations } from "../../../src/control/situation/situations.ts";
 import { misleadingNames } from "../../../src/control/failures/misleading-names.ts";
-import type { Situations } from "../../../src/control/situation/situations.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 
 const MINUTE_MS = 60_000;

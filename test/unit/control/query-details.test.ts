@@ -59,6 +59,7 @@ class Ports {
           names: () => [],
         },
         formerAddresses: () => [],
+        formerNames: () => [],
         publishedOf: () => undefined,
         networks: async () => await Promise.resolve([]),
         stopped: async () => {

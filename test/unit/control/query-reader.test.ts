@@ -1,14 +1,12 @@
-// Proves that readers of the histories get each query once, in the order of time, from all runs of a container; that missed
-// queries are counted; and that the query log keeps its limit.
+// Proves that readers of the histories get each query once, in the order of time, from all runs of a container, and that missed
+// queries are counted.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { QueryLog } from "../../../src/control/history/query-log.ts";
 import { QueryReader } from "../../../src/control/history/query-reader.ts";
 import type { MissedReport, QueryReport } from "../../../src/api/queries.ts";
-import type { Log } from "../../../src/base/log/log.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { countRounds } from "../../support/rig/rounds.ts";
@@ -161,41 +159,6 @@ test("a container that always has new queries does not displace others", () => {
     for (const each of take()) seen.add(each.container);
   }
   assert.equal(seen.size, opened.length);
-});
-
-test("the query log has a line for each query, and the number of omitted ones", () => {
-  const { histories, reader } = reading();
-  const history = histories.open("web-id");
-  const lines: [Record<string, unknown>, string][] = [];
-  const log = { info: (about: Record<string, unknown>, what: string) => lines.push([about, what]) } as unknown as Log;
-  const queryLog = new QueryLog(reader, log);
-  note(history, "before");
-  queryLog.setOn(true);
-  note(history, "\u001B[2J", 3);
-  queryLog.stop();
-  const [[about, what] = assert.fail(), ...others] = lines;
-  assert.deepEqual(others, []);
-  assert.equal(what, "query");
-  const { received, ...rest } = about;
-  assert.match(String(received), /^\d{4}-\d\d-\d\dT/);
-  assert.deepEqual(rest, {
-    container: "web",
-    name: "\\027[2J",
-    type: "A",
-    rcode: "NXDOMAIN",
-    answers: 0,
-    transport: "udp",
-    result: "local",
-    source: "rule",
-    ms: 0,
-  });
-  lines.length = 0;
-  queryLog.setOn(true);
-  for (let i = 0; i < 2_000; i++) note(history, `n${i}`);
-  queryLog.stop();
-  assert.ok(lines.length <= LIMITS.queryLogLines + 1);
-  const logged = lines.filter(([, word]) => word === "query").length;
-  assert.deepEqual(lines.at(-1), [{ omitted: 2_000 - logged }, "queries omitted from the log"]);
 });
 
 function reading(keeps: "full" | "hidden" = "full"): {

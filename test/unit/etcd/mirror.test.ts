@@ -12,7 +12,7 @@ import { type StoredKey, type StoredKeys, nextKey } from "../../../src/base/mode
 import { StoredNames } from "../../../src/container/names/etcd/stored-names.ts";
 import { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
 import { ETCD_DEFAULTS } from "../../../src/base/model/etcd-policy.ts";
-import { EtcdKeys } from "../../../src/run/etcd/etcd-keys.ts";
+import { EtcdKeys } from "../../../src/run/etcd/etcd-connection.ts";
 import { Gateway } from "../../../src/etcd/gateway.ts";
 import { JsonLines } from "../../../src/base/lib/json-lines.ts";
 import { Mirror } from "../../../src/etcd/mirror.ts";
@@ -472,7 +472,7 @@ test("a member without a leader opens streams, and what is known is the last kno
   await waitFor("the names", () => (states.length === 1 ? true : undefined));
   isAlone = true;
   streams[0]?.end();
-  await waitFor("some streams", () => (streams.length >= 4 ? true : undefined));
+  await waitFor("some streams", () => (streams.length >= 3 ? true : undefined));
   assert.deepEqual([...new Set(states.slice(1))], ["ETCD_FAILED"]);
   isAlone = false;
   await waitFor("the end of it", () => (states.at(-1) === undefined ? true : undefined));

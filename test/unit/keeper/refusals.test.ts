@@ -8,7 +8,7 @@ import { decode } from "dns-packet";
 
 import { queryOf } from "../../../src/base/dns/query.ts";
 import { wireLabels } from "../../../src/base/dns/name.ts";
-import { refusalOf } from "../../../src/keeper/refusals.ts";
+import { refusalOf } from "../../../src/keeper/keeper.ts";
 
 const ROUNDS = 20_000;
 

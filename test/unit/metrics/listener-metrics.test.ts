@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import type { ListenReports } from "../../../src/base/model/listen-report.ts";
 import type { ListenerReport } from "../../../src/base/model/listener-report.ts";
-import { listenerFamilies } from "../../../src/metrics/listener-metrics.ts";
+import { listenerFamilies } from "../../../src/metrics/metrics.ts";
 
 const LISTENER: ListenerReport = {
   state: "serving",

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { LIMITS } from "../../../src/base/limits.ts";
 import { wireLabels } from "../../../src/base/dns/name.ts";
 import type { KernelAnswerMemory } from "../../../src/base/model/kernel-answer.ts";
 import { StoredName } from "../../../src/base/model/stored-name.ts";
@@ -42,8 +43,8 @@ function policies(text: string): readonly Policy[] {
   return readSettings(Buffer.from(`version: 1\npolicies:\n${text}`), "f").values.policies ?? [];
 }
 
-function bookOf(subjects: () => readonly PolicySubject[], showsNames = true): PolicyBook {
-  const parts = { onLogged: () => undefined, showsNames: () => showsNames, onGrant: () => undefined, now: () => 0 };
+function bookOf(subjects: () => readonly PolicySubject[], showsNames = true, now = (): number => 0): PolicyBook {
+  const parts = { onLogged: () => undefined, showsNames: () => showsNames, onGrant: () => undefined, now };
   const book = new PolicyBook(parts);
   book.subjects = (owner) => subjects().filter(({ ownerId }) => owner === undefined || owner === ownerId);
   return book;
@@ -103,6 +104,33 @@ test("a policy that nobody has defined allows nothing, and is named", () => {
   assert.equal(client.policy?.isEnforcing, true);
   assert.equal(client.policy?.policies[0]?.name, "invalid");
   assert.match(book.assignmentOf("a").problems[0] ?? "", /chooses a policy that the settings do not define/);
+});
+
+test("a container that starts again has asked what it has asked, for two minutes", () => {
+  let nowMs = 0;
+  const all = [subject({ id: "a", networks: ["n1"] }), subject({ id: "b", networks: ["n1"] })];
+  const book = bookOf(
+    () => all,
+    true,
+    () => nowMs,
+  );
+  book.set(policies(FIVE));
+  const client = new Client();
+  book.open(client, "a");
+  const name = new StoredName(wireLabels("a.test") ?? new Uint8Array());
+  while (client.policy?.leave(name, false) === undefined);
+  client.close();
+  const [again, other] = [new Client(), new Client()];
+  book.open(again, "a");
+  book.open(other, "b");
+  assert.equal(again.policy?.leave(name, true)?.reason, "questions");
+  assert.equal(other.policy?.leave(name, true), undefined);
+  again.close();
+  nowMs += LIMITS.policyFormerMs;
+  const late = new Client();
+  book.open(late, "a");
+  assert.notEqual(late.policy, again.policy);
+  assert.equal(late.policy?.leave(name, true), undefined);
 });
 
 test("a client has its policy when it is opened, and the kernel forgets with each change", () => {

@@ -9,7 +9,7 @@ import * as fc from "fast-check";
 import { wireLabels } from "../../../src/base/dns/name.ts";
 import { CLASS } from "../../../src/base/dns/record.ts";
 import { parseType } from "../../../src/base/dns/record-type.ts";
-import { addressBytes, plainBytes, reverseLabels } from "../../../src/base/model/address.ts";
+import { addressBytes, addressText, plainBytes, reverseLabels } from "../../../src/base/model/address.ts";
 import { FOREIGN_SOURCES, LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
 import { readPattern } from "../../../src/base/model/name-pattern.ts";
 import { StoredName } from "../../../src/base/model/stored-name.ts";
@@ -17,41 +17,20 @@ import { CompiledPolicy } from "../../../src/policy/judge/compiled-policy.ts";
 import { type JudgedQuestion, NamespacePolicy } from "../../../src/policy/judge/namespace-policy.ts";
 import { isPrivate } from "../../../src/policy/judge/private-address.ts";
 import type { Refusal } from "../../../src/policy/judge/refusal.ts";
-import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
-import { readRule } from "../../../src/policy/model/policy-rule.ts";
-import type { Policy } from "../../../src/policy/model/policy.ts";
-
-interface Written extends Partial<Omit<Policy, "allow" | "deny">> {
-  readonly allow?: readonly string[];
-  readonly deny?: readonly string[];
-}
-
-function policyOf({ allow = [], deny = [], ...more }: Written = {}): Policy {
-  const rules = (texts: readonly string[], first: number): Policy["allow"] =>
-    texts.map((text, index) => ({ ...readRule(text), line: first + index }));
-  return {
-    ...POLICY_DEFAULTS,
-    name: "agents",
-    where: "f:2:3",
-    file: "f",
-    scopes: [],
-    mode: "enforce",
-    ...more,
-    allow: rules(allow, 10),
-    deny: rules(deny, 100),
-  };
-}
+import { type WrittenPolicy, policyOf } from "../support/policies.ts";
 
 class Judged {
   nowMs = 0;
+  hosts: readonly string[] = [];
   readonly noted: Refusal[] = [];
   readonly policy: NamespacePolicy;
 
-  constructor(...all: readonly Written[]) {
+  constructor(...all: readonly WrittenPolicy[]) {
     const compiled = all.map((each) => new CompiledPolicy(policyOf(each)));
     this.policy = new NamespacePolicy("id", compiled, {
       now: () => this.nowMs,
       onRefusal: (_, refusal) => void this.noted.push(refusal),
+      isHosts: (address) => this.hosts.includes(addressText(address)),
     });
   }
 
@@ -134,7 +113,7 @@ test("names whose hashes are the same are different names", () => {
 
 test("names of this machine need no rule, as far as peers and host let them", () => {
   const names = [LOCAL_SOURCE.network, LOCAL_SOURCE.declared, LOCAL_SOURCE.engineHost, LOCAL_SOURCE.addHost] as const;
-  const reasons = (written: Written, name = "x.test"): (string | undefined)[] =>
+  const reasons = (written: WrittenPolicy, name = "x.test"): (string | undefined)[] =>
     [...names, ...FOREIGN_SOURCES, LOCAL_SOURCE.rule].map(
       (source) => new Judged(written).policy.local(question(name), source)?.reason,
     );
@@ -158,6 +137,31 @@ test("addresses that are not public are refused, unless a rule allows them", () 
   assert.equal(judged.address("10.8.0.1", true), "allowed", "of a container");
   assert.equal(judged.address("203.0.113.9", true), "denied", "also of a container");
   assert.equal(new Judged({ private: "allow" }).address("10.8.0.1"), "allowed");
+});
+
+test("addresses of the machine are refused with host: deny, however they are written, unless a rule allows them", () => {
+  const judged = new Judged({ private: "allow", allow: ["198.51.100.3:443"] });
+  judged.hosts = ["198.51.100.2", "198.51.100.3", "2001:db8::2", "127.0.0.1", "::1"];
+  for (const address of [
+    "198.51.100.2",
+    "2001:db8::2",
+    "::ffff:198.51.100.2",
+    "64:ff9b::198.51.100.2",
+    "2002:c633:6402::",
+  ])
+    assert.equal(judged.address(address), "host-address", address);
+  for (const address of ["198.51.100.1", "198.51.100.3", "127.0.0.1", "::1"])
+    assert.equal(judged.address(address), "allowed", address);
+  assert.equal(judged.address("198.51.100.2", true), "allowed", "of a name of this machine");
+  const open = new Judged({ host: "allow" });
+  open.hosts = judged.hosts;
+  assert.equal(open.address("198.51.100.2"), "allowed");
+});
+
+test("a cloud's agent and addresses that are translated to private ones are not public", () => {
+  const judged = new Judged({});
+  for (const address of ["168.63.129.16", "::ffff:0:10.8.0.1", "::ffff:0:198.51.100.1"])
+    assert.equal(judged.address(address), "private", address);
 });
 
 test("whatever address has a private one in it is private", () => {

@@ -7,8 +7,8 @@ import { publishedCell, publishedSentence } from "../../../cmd/text/published-te
 import { Fault } from "../../../src/base/lib/fault.ts";
 import type { PublishedMember } from "../../../src/container/names/zone/published-member.ts";
 import { publishedFindings } from "../../../src/doctor/checks/etcd-publishing.ts";
-import { publishedPlace } from "../../../src/container/publish/published-place.ts";
-import { publishedReport } from "../../../src/run/etcd/published-report.ts";
+import { publishedPlace } from "../../../src/container/publish/publication.ts";
+import { publishedReport } from "../../../src/run/etcd/etcd-link.ts";
 import { machineTakenFault, reportedFault, timeoutFault } from "../../../src/etcd/etcd-fault.ts";
 
 const ZONE = "cluster.test";

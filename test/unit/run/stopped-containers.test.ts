@@ -7,6 +7,7 @@ import { after, test } from "node:test";
 import { StoppedContainers } from "../../../src/run/engine/stopped-containers.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { splitLabels } from "../../../src/container/facts/labels.ts";
+import { LabelKeys } from "../../../src/container/facts/label-keys.ts";
 import type { ContainerJson, ImageJson, ListedJson } from "../../../src/container/watch/engine-json.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
@@ -37,7 +38,17 @@ function rig(listed: ListedJson[], isAway = false) {
       });
     },
   };
-  return { calls, stopped: new StoppedContainers({ ...engine, image }, (id) => id === "running-id") };
+  return {
+    calls,
+    stopped: new StoppedContainers(
+      { ...engine, image, labels: new LabelKeys(), silentMs: answering },
+      (id) => id === "running-id",
+    ),
+  };
+}
+
+async function answering(): Promise<undefined> {
+  return await Promise.resolve(undefined);
 }
 
 async function image(): Promise<ImageJson> {
@@ -105,6 +116,8 @@ test("while the engine hangs the list is the last one", async () => {
       await (isHung ? new Promise<ListedJson[]>(() => undefined) : Promise.resolve([DB])),
     container: async () => await Promise.resolve(undefined),
     image,
+    labels: new LabelKeys(),
+    silentMs: answering,
   };
   const stopped = new StoppedContainers(engine, () => false, 50);
   await waitFor("the list", async () => ((await stopped.list()).length === 1 ? true : undefined));
@@ -114,6 +127,18 @@ test("while the engine hangs the list is the last one", async () => {
     (await stopped.list()).map(({ id }) => id),
     ["db-id"],
   );
+});
+
+test("of an engine that answers nothing at all the list is not waited for", async () => {
+  const engine = {
+    notRunningContainers: async () => await new Promise<ListedJson[]>(() => undefined),
+    container: async () => await Promise.resolve(undefined),
+    image,
+    labels: new LabelKeys(),
+    silentMs: async () => await Promise.resolve(1),
+  };
+  const forEver = 2 ** 31 - 1;
+  assert.deepEqual(await new StoppedContainers(engine, () => false, forEver).list(), []);
 });
 
 test("while the engine is away nothing is known", async () => {

@@ -28,6 +28,11 @@ export class Clock implements Disposable {
     return this.#timers.size;
   }
 
+  // Time until the next timer is due.
+  get untilNextMs(): number {
+    return Math.min(...[...this.#timers].map(({ dueMs }) => dueMs)) - this.#nowMs;
+  }
+
   // Advances by this many milliseconds, from one timer to the next.
   advance(byMs: number): void {
     const untilMs = this.#nowMs + byMs;

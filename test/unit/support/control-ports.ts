@@ -2,11 +2,12 @@
 
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import type { NameSettings } from "../../../src/container/names/source/name-settings.ts";
-import { Directory } from "../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import type { ControlPorts } from "../../../src/control/situation/ports.ts";
-import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
+import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
+import { aDirectory } from "./names.ts";
 
 const COMPOSE = "com.docker.compose.";
 
@@ -37,8 +38,8 @@ export function portsOf(
   zones: readonly string[] = [],
   { behaviour = DEFAULT_BEHAVIOUR, settings, prepare }: Prepared = {},
 ): ControlPorts {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { zones, ...settings } });
-  for (const id of "abcd") directory.putNetwork(aNetworkFact({ id, name: id }));
+  const networks = [..."abcd"].map((id) => ({ id, name: id }));
+  const directory = aDirectory([], { names: { zones, ...settings }, networks });
   prepare?.(directory);
   for (const fact of facts) directory.putContainer(fact);
   const containers = {
@@ -48,6 +49,7 @@ export function portsOf(
     stopped: async () => await Promise.resolve(stopped),
     defaultBridge: () => "off",
     formerAddresses: () => [],
+    formerNames: () => [],
     publishedOf: () => undefined,
   };
   const resolver = () => ({ behaviour });

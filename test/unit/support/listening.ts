@@ -132,6 +132,7 @@ export function tcpParts(parts: Partial<TcpParts> = {}): TcpTestParts {
     answerer: new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }),
     forward: upstream.forward,
     pipelinedMax: LIMITS.tcpPipelined,
+    queriesMax: Number.POSITIVE_INFINITY,
     block: streamBlock(),
     ...parts,
     upstream,

@@ -21,8 +21,10 @@ import { CacheReader } from "../../../src/query/cache/cache-reader.ts";
 import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
 import type { QueryHistory } from "../../../src/query/history/query-history.ts";
+import { AnswerGate } from "../../../src/query/gate/answer-gate.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import { TurnBudget } from "../../../src/query/upstream/turn-budget.ts";
+import type { Trace } from "../../../src/query/trace.ts";
 import { NameserverPool } from "../../../src/query/upstream/nameserver-pool.ts";
 import { aView, aClient, upstreams } from "../../support/scripted/builders.ts";
 import { dialHere } from "./loopback.ts";
@@ -36,6 +38,9 @@ export type QueryPathParts = {
   readonly now?: () => number;
   readonly queriesMax?: number;
 };
+
+/** The whole default would be filled with zeros for each test. */
+const CACHE_BYTES = 1024 * 1024;
 
 // For tests of what happens when no reply comes.
 export const realNow = (): number => performance.now();
@@ -54,11 +59,12 @@ export class QueryPath {
     const behaviour = { ...DEFAULT_BEHAVIOUR, ...parts.behaviour };
     const policy = {
       forward: { ...FORWARD_DEFAULTS, ...parts.forward },
-      cache: { ...CACHE_DEFAULTS, ...parts.cache },
+      cache: { ...CACHE_DEFAULTS, bytesMax: CACHE_BYTES, ...parts.cache },
       localOnly: LOCAL_ONLY_DEFAULTS,
     };
     const { now = () => 0, queriesMax = LIMITS.forwardQueriesShared } = parts;
     const ids = new RandomIds();
+    const gate = new AnswerGate();
     const block = new MessageBlock(8, SLOT_BYTES);
     this.pool = new NameserverPool(
       {
@@ -95,21 +101,27 @@ export class QueryPath {
       now,
       onFailure: (reason) => this.failures.push(reason),
       queriesMax,
+      gate,
     });
     this.#answerer = new Answerer(behaviour, {
       loopGuard: this.guard,
       seed: 1,
+      gate,
       ...(behaviour.caches && { cache: memory }),
     });
   }
 
-  // Runs one query of a client; returns the reply as it is sent.
-  async raw(client: Client, query: Buffer, transport: Transport = "udp"): Promise<Buffer> {
+  // Runs one query of a client; returns the reply as it is sent. With a trace it is explained.
+  async raw(client: Client, query: Buffer, transport: Transport = "udp", trace?: Trace): Promise<Buffer> {
     client.history.tick();
     query.copy(this.#block);
-    const length = this.#answerer.answer(client, this.#block, 0, query.length, transport === "tcp");
-    if (length !== DEFERRED) return Buffer.from(this.#block.subarray(0, length));
-    const deferred = this.#answerer.takeDeferred(this.#block);
+    const isStream = transport === "tcp";
+    const result =
+      trace === undefined
+        ? this.#answerer.answer(client, this.#block, 0, query.length, isStream)
+        : this.#answerer.explain(client, this.#block, query.length, isStream, trace);
+    if (typeof result === "number" && result !== DEFERRED) return Buffer.from(this.#block.subarray(0, result));
+    const deferred = typeof result === "number" ? this.#answerer.takeDeferred(this.#block) : result;
     return await new Promise((resolve) => {
       let hasReturned = false;
       this.forwarder.forward(client, deferred, transport, (reply) => {

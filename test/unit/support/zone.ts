@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
-import { Directory } from "../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
 import type { ContainerFact, NetworkFact } from "../../../src/container/facts/fact.ts";
-import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
+import { TYPE, aClient, aContainer, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
+import { aDirectory } from "./names.ts";
 import { type AnswerResult, type Reply, addressesIn, answerOnce, readName } from "./reply.ts";
 
 const ZONE = "cluster.local";
@@ -61,9 +62,7 @@ export class ZoneWorld {
     const shared = { source: { namesFor: () => undefined }, remote };
     const labels = { trustsImages, servers: "container" } as const;
     const names = { labels, visible, zones };
-    this.directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names, shared });
-    for (const network of networks) this.directory.putNetwork(aNetworkFact(network));
-    for (const each of containers) this.directory.putContainer(each);
+    this.directory = aDirectory(containers, { names, shared, networks });
   }
 
   ask(asker: ContainerFact, name: string, type: number = TYPE.A, isStream = true): AnswerResult {

@@ -10,9 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 
-import { TOKEN_HEADER } from "../../../src/ui/server/gate.ts";
+import { TOKEN_HEADER, UiServer } from "../../../src/ui/server/ui-server.ts";
 import type { RelayLimits } from "../../../src/ui/server/relay.ts";
-import { UiServer } from "../../../src/ui/server/ui-server.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
 const FILES = new Map([

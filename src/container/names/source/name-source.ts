@@ -43,6 +43,8 @@ export interface NamedContainer {
 export interface NameSource {
   /** Undefined if it has no names for this container. */
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames | undefined;
+  /** What the host resolves, if it asks dns11 for these domains. */
+  namesForHost?(zones: readonly string[]): readonly VisibleNames[];
   /** A container has started, or has changed: replaces what it contributes. */
   join?(container: NamedContainer): void;
   /** A container is gone. */

@@ -173,9 +173,9 @@ export class StoppedNames implements NameSource {
     if (this.#containers.size > LIMITS.stoppedContainers) this.#removeOldest();
   }
 
-  /** It runs again. */
-  join({ fact: { id } }: NamedContainer): void {
-    this.removeStopped(id);
+  /** It runs again. One that is starting may have no names of its own yet. */
+  join({ fact: { id, isStarting } }: NamedContainer): void {
+    if (isStarting !== true) this.removeStopped(id);
   }
 
   removeStopped(id: string): void {

@@ -6,9 +6,9 @@ import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
+import { MultiMap } from "../../../base/lib/multi-map.ts";
 import type { ContainerFact, EndpointFact } from "../../facts/fact.ts";
 import { servicePlace } from "../../facts/label-service.ts";
-import { MachineMembers } from "./machine-members.ts";
 import {
   type AddressHolder,
   EVERY,
@@ -18,6 +18,8 @@ import {
   type ZoneMember,
   isAny,
 } from "./member.ts";
+
+const THIS_MACHINE = "";
 
 /** By service, and by host name; all members of a service under the wildcard. */
 type Services = Map<string, Map<string, MachineMembers>>;
@@ -131,4 +133,44 @@ function holdersIn(member: ZoneMember): AddressHolder[] {
   return member.endpoints.flatMap((endpoint) =>
     [...endpoint.v4, ...endpoint.v6].map((address) => ({ member, endpoint, address })),
   );
+}
+
+/**
+ * Members by the machine that they are on, so that those of one can be passed over. Most host names have one
+ * member, which takes no table.
+ */
+class MachineMembers {
+  #only: ZoneMember | undefined;
+  #table: MultiMap<ZoneMember> | undefined;
+
+  get isEmpty(): boolean {
+    return this.#only === undefined && this.#table?.isEmpty !== false;
+  }
+
+  /** Those of each machine. */
+  groups(): Iterable<Iterable<ZoneMember>> {
+    if (this.#table !== undefined) return this.#table.groups();
+    return this.#only === undefined ? [] : [[this.#only]];
+  }
+
+  add(member: ZoneMember): void {
+    if (this.isEmpty) {
+      this.#only = member;
+      this.#table = undefined;
+      return;
+    }
+    this.#table ??= new MultiMap();
+    for (const each of this.#only === undefined ? [member] : [this.#only, member])
+      this.#table.add(machineOf(each), each);
+    this.#only = undefined;
+  }
+
+  remove(member: ZoneMember): void {
+    if (this.#only === member) this.#only = undefined;
+    this.#table?.delete(machineOf(member), member);
+  }
+}
+
+function machineOf({ remote }: ZoneMember): string {
+  return remote?.machine ?? THIS_MACHINE;
 }

@@ -10,12 +10,11 @@ import type { NameSource, NamedContainer, NodeContext } from "../source/name-sou
 import { gatewaysOf } from "../source/gateways.ts";
 import { visibilityOf } from "../source/visibility.ts";
 import type { NameSettings } from "../source/name-settings.ts";
-import { JoinedMembers } from "./joined-members.ts";
-import type { MemberSet } from "./member.ts";
+import { DnsZone } from "../source/dns-zone.ts";
+import { type MemberSet, type AddressHolder, EVERY, type MemberPlace, type ZoneMember } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
 import { type ReachableAddresses, reachableFromContainer } from "./reachable-addresses.ts";
 import type { RemoteMembers } from "./remote-members.ts";
-import { DnsZone } from "../source/dns-zone.ts";
 import { ZoneNames, ZonePointers } from "./zone-names.ts";
 
 /** Docker's resolver address in containers. */
@@ -95,4 +94,43 @@ export class ServiceZones implements NameSource {
 function serversOf({ nameservers }: ContainerFact, node: NodeContext | undefined): readonly string[] {
   if (node !== undefined) return node.ownAddresses;
   return nameservers.kind === "captured" ? nameservers.servers : [RESOLVER];
+}
+
+/**
+ * The members of services on all machines: those of this machine, and those that others publish in etcd. The
+ * first come first.
+ */
+class JoinedMembers implements MemberSet {
+  readonly #own: MemberSet;
+  readonly #remote: RemoteMembers;
+
+  constructor(own: MemberSet, remote: RemoteMembers) {
+    this.#own = own;
+    this.#remote = remote;
+  }
+
+  *groups(place: MemberPlace): Iterable<Iterable<ZoneMember>> {
+    yield* this.#own.groups(place);
+    yield* this.#remote.members.groups(place);
+  }
+
+  *services(): Iterable<readonly ZoneMember[]> {
+    const seen = new Set<string>();
+    const key = ({ project, service }: ZoneMember): string => `${project}/${service}`;
+    for (const own of this.#own.services()) {
+      const [first] = own;
+      if (first === undefined) continue;
+      seen.add(key(first));
+      const { project, service } = first;
+      const others = [...this.#remote.members.groups({ project, service, host: EVERY })];
+      yield [...own, ...others.flatMap((group) => [...group])];
+    }
+    for (const others of this.#remote.members.services())
+      if (others[0] !== undefined && !seen.has(key(others[0]))) yield others;
+  }
+
+  withAddress(labels: Uint8Array, length: number, hash: number): readonly AddressHolder[] {
+    const own = this.#own.withAddress(labels, length, hash);
+    return own.length > 0 ? own : this.#remote.members.withAddress(labels, length, hash);
+  }
 }

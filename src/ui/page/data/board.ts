@@ -14,9 +14,13 @@ import type { Explanation, NameRequest } from "../../../api/names.ts";
 import type { NetworksReport } from "../../../api/networks.ts";
 import type { Status } from "../../../api/status.ts";
 import type { UpstreamReport } from "../../../api/upstreams.ts";
+import type { MissedReport, QueryReport, SkippedReport } from "../../../api/queries.ts";
 import type { Scope } from "../model/scope.ts";
+import { type Lookup, addQuery } from "../model/lookup.ts";
 import { Cell } from "./cell.ts";
-import { QueryTape } from "./query-tape.ts";
+
+const ROWS_MAX = 200;
+const DRAWN_EVERY_MS = 200;
 
 export type Connection =
   | { readonly state: "connecting" | "live" }
@@ -36,7 +40,7 @@ export interface QueryFilter {
 export interface Run {
   explain(request: NameRequest): Promise<Explanation>;
   container(id: string): Promise<ContainerReport | undefined>;
-  queriesOf(id: string): Promise<QueryTape["rows"]>;
+  lookupsOf(id: string): Promise<QueryTape["rows"]>;
   /** undefined while connections are not recorded. */
   connectionsOf(id: string): Promise<EgressReport | undefined>;
   cache(): Promise<CacheReport>;
@@ -68,5 +72,54 @@ export class Board {
 
   constructor(run: ((board: Board) => Run) | null) {
     this.run = run?.(this) ?? null;
+  }
+}
+
+/**
+ * The last lookups, the latest first. However fast they arrive, it is bounded, and those who draw it are told at most once in
+ * a while: text that changes faster cannot be read.
+ */
+class QueryTape {
+  readonly drawn = new Cell(0);
+  #rows: Lookup[] = [];
+  #skipped = 0;
+  #keys = 0;
+  #isWaiting = false;
+
+  get rows(): readonly Lookup[] {
+    return this.#rows;
+  }
+
+  /** Queries that arrived and are not shown, since the stream began. */
+  get skipped(): number {
+    return this.#skipped;
+  }
+
+  add(line: QueryReport | MissedReport | SkippedReport): void {
+    if ("skipped" in line) this.#skipped += line.skipped;
+    else if ("missed" in line) this.#skipped += line.missed;
+    else this.#push(line);
+    this.#drawSoon();
+  }
+
+  /** A new stream begins with past queries. */
+  clear(): void {
+    this.#rows = [];
+    this.#skipped = 0;
+    this.#drawSoon();
+  }
+
+  #push(report: QueryReport): void {
+    addQuery(this.#rows, report, (this.#keys += 1));
+    if (this.#rows.length > ROWS_MAX) this.#rows.length = ROWS_MAX;
+  }
+
+  #drawSoon(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    setTimeout(() => {
+      this.#isWaiting = false;
+      this.drawn.set(this.drawn.value + 1);
+    }, DRAWN_EVERY_MS);
   }
 }

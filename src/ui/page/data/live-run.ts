@@ -10,12 +10,24 @@ import type { EventReport } from "../../../api/events.ts";
 import type { Explanation, NameRequest } from "../../../api/names.ts";
 import type { MissedReport, QueriesReport, QueryReport, SkippedReport } from "../../../api/queries.ts";
 import type { Scope } from "../model/scope.ts";
+import { type Lookup, addQuery } from "../model/lookup.ts";
 import { type Api, type ApiError, parse } from "./api.ts";
 import type { Board, Connection, QueryFilter, Run } from "./board.ts";
 import type { Cell } from "./cell.ts";
-import { type OnPolled, Poll } from "./poll.ts";
-import { Stream } from "./stream.ts";
-import type { TapeRow } from "./query-tape.ts";
+
+const PAUSE_MS = 1_000;
+const PAUSE_MS_MAX = 5_000;
+
+/** Lines as they come. One that ends or breaks is opened again, after a pause that grows while that fails. */
+interface StreamEvents<T> {
+  readonly onOpen: () => void;
+  readonly onLine: (line: T) => void;
+}
+
+/** Called after each request. */
+type OnPolled = (error: ApiError | undefined) => void;
+
+const PUT_OFF_MS_MAX = 5_000;
 
 const EVENTS_MAX = 200;
 const PER_SECOND = 100;
@@ -84,9 +96,11 @@ export class LiveRun implements Run {
     return (parse(text) as ContainersReport).containers[0];
   }
 
-  async queriesOf(id: string): Promise<readonly TapeRow[]> {
+  async lookupsOf(id: string): Promise<readonly Lookup[]> {
     const text = await this.#api.text(`v1/queries?container=${encodeURIComponent(id)}&last=${OWN_QUERIES}`);
-    return (parse(text) as QueriesReport).queries.map((query) => ({ ...query, key: query.seq })).toReversed();
+    const lookups: Lookup[] = [];
+    for (const query of (parse(text) as QueriesReport).queries) addQuery(lookups, query, query.seq);
+    return lookups;
   }
 
   async connectionsOf(id: string): Promise<EgressReport | undefined> {
@@ -178,4 +192,120 @@ function queriesPath({ container, text, result }: QueryFilter): string {
   if (pattern !== "") query.set("name", /[*?]/.test(pattern) ? pattern : `*${pattern}*`);
   if (result !== "") query.set("rcode", result === "failures" ? FAILING : result);
   return `v1/queries?${query}`;
+}
+
+/**
+ * One value of the run, requested again and again. Requests do not overlap, and a response that is the same as the last one
+ * changes nothing, so nothing is drawn.
+ */
+class Poll<T> {
+  readonly #api: Api;
+  readonly #path: string;
+  readonly #cell: Cell<T | null>;
+  readonly #everyMs: number;
+  readonly #onPolled: OnPolled;
+  #last = "";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isBusy = false;
+  /** Requested again while a request was under way. */
+  #isWanted = false;
+  /** Repeated calls of `soon` delay the request no longer than until then. */
+  #untilMs: number | undefined;
+
+  constructor(api: Api, path: string, cell: Cell<T | null>, everyMs: number, onPolled: OnPolled = () => {}) {
+    this.#api = api;
+    this.#path = path;
+    this.#cell = cell;
+    this.#everyMs = everyMs;
+    this.#onPolled = onPolled;
+  }
+
+  start(): void {
+    this.stop();
+    this.soon(0);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Earlier than its turn; what asks for it often is answered once. */
+  soon(afterMs: number): void {
+    if (this.#isBusy) this.#isWanted = true;
+    const nowMs = performance.now();
+    this.#untilMs ??= nowMs + PUT_OFF_MS_MAX;
+    this.#after(Math.max(0, Math.min(afterMs, this.#untilMs - nowMs)));
+  }
+
+  /** The value is not to be shown any more. */
+  forget(): void {
+    this.#last = "";
+    this.#cell.set(null);
+  }
+
+  #after(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#request(), ms);
+  }
+
+  async #request(): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#untilMs = undefined;
+    let error: ApiError | undefined;
+    try {
+      const text = await this.#api.text(this.#path);
+      if (text !== this.#last) {
+        this.#last = text;
+        this.#cell.set(parse(text) as T);
+      }
+    } catch (thrown) {
+      error = thrown as ApiError;
+    }
+    this.#isBusy = false;
+    this.#onPolled(error);
+    if (this.#timer === undefined) return;
+    const next = this.#isWanted ? 0 : this.#everyMs;
+    this.#isWanted = false;
+    this.#after(next);
+  }
+}
+
+class Stream<T> {
+  readonly #api: Api;
+  readonly #events: StreamEvents<T>;
+  #closed = new AbortController();
+
+  constructor(api: Api, events: StreamEvents<T>) {
+    this.#api = api;
+    this.#events = events;
+    this.#closed.abort();
+  }
+
+  open(path: string): void {
+    this.close();
+    this.#closed = new AbortController();
+    void this.#follow(path, this.#closed.signal);
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async #follow(path: string, signal: AbortSignal): Promise<void> {
+    for (let pauseMs = PAUSE_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
+      try {
+        const { onOpen } = this.#events;
+        for await (const line of this.#api.lines<T>(path, signal, { onOpen })) {
+          pauseMs = PAUSE_MS;
+          this.#events.onLine(line);
+        }
+      } catch {
+        // Whether dns11 runs is shown by the polls.
+      }
+      if (signal.aborted) return;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
 }

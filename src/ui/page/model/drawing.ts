@@ -7,7 +7,7 @@ import { cutMiddle } from "../../../base/lib/cut-middle.ts";
 import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
 import type { NetworkReport, NetworksReport } from "../../../api/networks.ts";
 import { CHIP_HEIGHT, type Chip, type ChipState, ROW_GAP } from "./chip.ts";
-import { type Arrow, arrowsOf } from "./drawing-arrows.ts";
+import { type Arrow, type ArrowLabel, arrowsOf } from "./drawing-arrows.ts";
 import type { FailingEntry } from "./failing.ts";
 import { type Scope, inScope, shortName } from "./scope.ts";
 import { type Sharing, sharingOf } from "./sharing.ts";
@@ -54,6 +54,7 @@ interface Drawing {
   readonly rows: readonly Row[];
   readonly chips: readonly Chip[];
   readonly arrows: readonly Arrow[];
+  readonly labels: readonly ArrowLabel[];
   readonly omitted: number;
 }
 
@@ -121,7 +122,7 @@ export function drawingOf({ networks, containers, failing, scope }: Known, width
     lines: [...lines.values()],
     rows,
     chips,
-    arrows: arrowsOf(failing, chips, needed),
+    ...arrowsOf(failing, chips, needed),
     omitted,
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { Cause, LastingFix } from "../../../api/causes.ts";
 import { causeKey } from "../../../api/failure-groups.ts";
-import type { FailureReport, FailuresReport } from "../../../api/failures.ts";
+import { type FailureReport, type FailuresReport, isFailing } from "../../../api/failures.ts";
 import { type Scope, inScope } from "./scope.ts";
 
 /** How long a failure of the outside world is one of now, after its last query. */
@@ -122,21 +122,19 @@ function isSame(a: LastingFix, b: LastingFix): boolean {
   return a.file === b.file && a.key === b.key && a.change === b.change;
 }
 
-function isNow(
-  { earlier, isRunning, isContainerName, last, lastSuccess, cause }: FailureReport,
-  nowMs: number,
-): boolean {
-  if (earlier !== undefined || !isRunning || cause?.code === "resolves-now") return false;
-  if (lastSuccess !== null && lastSuccess >= last) return false;
-  return isContainerName || cause?.isBreaking === true || nowMs - Date.parse(last) < NOW_MS;
+/** That a name of the outside world does not exist is shown for a while. */
+function isNow(failure: FailureReport, nowMs: number): boolean {
+  if (isFailing(failure)) return true;
+  const { earlier, cause, last } = failure;
+  return earlier === undefined && cause?.code !== "resolves-now" && nowMs - Date.parse(last) < NOW_MS;
 }
 
-function severityOf({ isContainerName, result, cause }: FailureReport): Severity {
-  if (cause?.isBreaking === true) return "bad";
-  // Programs that query IPv6, too, find it.
-  if (cause?.code === "no-ipv4") return "warn";
-  if (result !== "NXDOMAIN" && result !== "NODATA") return "bad";
-  return isContainerName ? "bad" : "info";
+/** Most programs find such a name by its other type of address. */
+const HALF: ReadonlySet<string | undefined> = new Set(["no-ipv4", "one-family"]);
+
+function severityOf(failure: FailureReport): Severity {
+  if (HALF.has(failure.cause?.code)) return "warn";
+  return isFailing(failure) ? "bad" : "info";
 }
 
 function sorted(entries: ReadonlyMap<string, FailingEntry>): FailingEntry[] {
@@ -146,6 +144,13 @@ function sorted(entries: ReadonlyMap<string, FailingEntry>): FailingEntry[] {
     (a, b) =>
       RANK[a.severity] - RANK[b.severity] || isFixed(a) - isFixed(b) || b.perMinute - a.perMinute || time(b) - time(a),
   );
+}
+
+/** Those of an earlier list in its order, then what is new. */
+export function inOrder(entries: readonly FailingEntry[], keys: readonly string[]): readonly FailingEntry[] {
+  const places = new Map(keys.map((key, index) => [key, index]));
+  const place = ({ key }: FailingEntry): number => places.get(key) ?? keys.length;
+  return entries.toSorted((a, b) => place(a) - place(b));
 }
 
 /** The containers and names of an entry, each once. */

@@ -21,20 +21,32 @@ export interface Known {
   /** How many entries are muted. */
   readonly muted: number;
   readonly areFailuresOff?: boolean;
+  /** Of the page to dns11: without one, all else is from before. */
+  readonly connection?: string;
   readonly status: Status | null;
   readonly containers: ContainersReport | null;
   readonly upstreams: UpstreamReport | null;
 }
+
+const LOST: ReadonlyMap<string, string> = new Map([
+  ["no-daemon", "dns11 is not running"],
+  ["no-server", "`dns11 ui` does not respond"],
+  ["denied", "This page is not allowed to see dns11"],
+]);
 
 export function verdictOf({
   scope,
   shown,
   muted,
   areFailuresOff = false,
+  connection = "live",
   status,
   containers,
   upstreams,
 }: Known): Verdict {
+  const lost = LOST.get(connection);
+  if (lost !== undefined)
+    return { level: "bad", text: lost, detail: containers === null ? "" : "what is shown is from before" };
   if (containers === null) return { level: "none", text: "Waiting for dns11", detail: "" };
   const running = containers.containers.filter((each) => inScope(scope, each) && each.dns !== null);
   const unserved = running.filter(({ dns }) => dns === "failed" || dns === "quarantined");
@@ -48,6 +60,9 @@ export function verdictOf({
   }
   const { down, total } = serversOf(upstreams);
   if (total > 0 && down === total) return { level: "bad", text: "No nameserver responds", detail };
+  if (status?.engine?.silentMs !== undefined) {
+    return { level: "bad", text: "dockerd hangs: it answers nothing", detail: "names are those of before" };
+  }
   if (status?.engine?.isConnected === false) {
     return { level: "warn", text: "The engine does not respond", detail: "names are those of before" };
   }

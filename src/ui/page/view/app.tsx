@@ -5,6 +5,7 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { Board } from "../data/board.ts";
 import { Cell, useCell } from "../data/cell.ts";
 import { failingOf } from "../model/failing.ts";
+import type { RangeKey } from "../model/past.ts";
 import { type Scope, inScope } from "../model/scope.ts";
 import { AskPanel } from "./ask-panel.tsx";
 import { ChecksPanel } from "./checks-panel.tsx";
@@ -15,6 +16,7 @@ import { FailingPanel } from "./failing-panel.tsx";
 import { Footer } from "./footer.tsx";
 import { LivePanel } from "./live-panel.tsx";
 import { useMuted } from "./muted.ts";
+import { PastPanel } from "./past-panel.tsx";
 import { ServersPanel } from "./servers-panel.tsx";
 import { ConnectionNotice, VerdictBar } from "./verdict-bar.tsx";
 import { VisibilityPanel } from "./visibility-panel.tsx";
@@ -23,6 +25,11 @@ export function App({ board }: { readonly board: Board }): JSX.Element {
   const [scope, setScope] = useState<Scope>({ project: null });
   const [opened, setOpened] = useState<string | null>(null);
   const page = usePageContext(board, scope, setOpened);
+  const showProject = (next: Scope): void => {
+    setScope(next);
+    // What it explains may be gone from where it is.
+    if (page.question.value?.place !== "ask") page.closeExplanation();
+  };
   const { state } = useCell(board.connection);
   const isFilled = useCell(board.isFilled);
   useKeys();
@@ -31,12 +38,13 @@ export function App({ board }: { readonly board: Board }): JSX.Element {
       <a class="skip" href="#failing">
         Skip to what fails
       </a>
-      <VerdictBar onScope={setScope} />
+      <VerdictBar onScope={showProject} />
       <ConnectionNotice />
       <main class={state === "live" || state === "snapshot" || state === "connecting" ? "" : "is-old"}>
         {isFilled && (
           <>
             <FailingPanel />
+            <PastPanel />
             <VisibilityPanel />
             <ServersPanel />
             <AskPanel />
@@ -56,6 +64,7 @@ function usePageContext(board: Board, scope: Scope, open: (container: string) =>
   const [report, containers] = [useCell(board.failures), useCell(board.containers)];
   const question = useMemo(() => new Cell<Question | null>(null), []);
   const { keys, mute, unmuteAll } = useMuted();
+  const [range, setRange] = useState<RangeKey>("all");
   const failing = useMemo(() => {
     const inProject = (containers?.containers ?? []).filter((each) => inScope(scope, each)).map(({ name }) => name);
     return failingOf(report, scope, new Set(inProject), Date.now());
@@ -68,11 +77,15 @@ function usePageContext(board: Board, scope: Scope, open: (container: string) =>
       shown: failing.now.filter(({ key }) => !keys.has(key)),
       mute,
       unmuteAll,
+      range,
+      setRange,
       question,
       open,
-      explain: (container, name, type = "A") => question.set({ container, name, type }),
+      // A snapshot cannot be asked.
+      explain: (asked) => question.set(board.run === null ? null : asked),
+      closeExplanation: () => question.set(null),
     }),
-    [board, scope, failing, keys, mute, unmuteAll, question, open],
+    [board, scope, failing, keys, mute, unmuteAll, range, question, open],
   );
 }
 

@@ -2,48 +2,22 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { Explanation } from "../../../api/names.ts";
-import { ApiError } from "../data/api.ts";
 import { useCell } from "../data/cell.ts";
 import { inScope, projectsOf } from "../model/scope.ts";
 import { type Question, usePage } from "./context.ts";
-import { ExplanationView } from "./explanation-view.tsx";
-import { Empty, Panel } from "./parts.tsx";
+import { Answer, useQuestion } from "./explain-card.tsx";
+import { Panel } from "./parts.tsx";
 
 const TYPES = ["A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT", "HTTPS", "ANY"];
 
-type Result =
-  | { readonly state: "none" | "asking" }
-  | { readonly state: "answered"; readonly explanation: Explanation }
-  | { readonly state: "failed"; readonly text: string };
-
 export function AskPanel(): JSX.Element | null {
-  const { board, question } = usePage();
-  const asked = useCell(question);
-  const result = useExplanation(asked);
-  const area = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    if (asked === null) return;
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
-    document.querySelector("#ask")?.scrollIntoView({ behavior, block: "nearest" });
-  }, [asked]);
+  const { board } = usePage();
+  const asked = useQuestion("ask");
   if (board.run === null) return null;
   return (
     <Panel id="ask" title="Ask" note="explain any name in any container">
       <AskForm asked={asked} />
-      <div
-        class="answer"
-        ref={area}
-        role="region"
-        aria-label="Explanation"
-        aria-live="polite"
-        aria-busy={result.state === "asking"}
-      >
-        {result.state === "none" && <Empty>Why does a name resolve, or fail? Choose a container and a name.</Empty>}
-        {result.state === "asking" && <Empty>Asking…</Empty>}
-        {result.state === "failed" && <p class="error">{result.text}</p>}
-        {result.state === "answered" && <ExplanationView explanation={result.explanation} />}
-      </div>
+      <Answer asked={asked} />
     </Panel>
   );
 }
@@ -73,7 +47,7 @@ function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
         event.preventDefault();
         // What the form has: Enter may follow the last key before the page has been drawn again.
         const typed = field.current?.value.trim() ?? "";
-        if (typed !== "" && chosen !== "") explain(chosen, typed, type);
+        if (typed !== "" && chosen !== "") explain({ container: chosen, name: typed, type, place: "ask" });
       }}
     >
       <label>
@@ -128,26 +102,4 @@ function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
       </button>
     </form>
   );
-}
-
-function useExplanation(asked: Question | null): Result {
-  const { board } = usePage();
-  const [result, setResult] = useState<Result>({ state: "none" });
-  useLayoutEffect(() => {
-    const { run } = board;
-    if (asked === null || run === null) return undefined;
-    let isCurrent = true;
-    setResult({ state: "asking" });
-    run.explain(asked).then(
-      (explanation) => isCurrent && setResult({ state: "answered", explanation }),
-      (error: unknown) => isCurrent && setResult({ state: "failed", text: errorText(error) }),
-    );
-    return () => (isCurrent = false);
-  }, [asked]);
-  return result;
-}
-
-export function errorText(error: unknown): string {
-  if (!(error instanceof ApiError)) return String(error);
-  return error.remedy === undefined ? error.message : `${error.message} ${error.remedy}`;
 }

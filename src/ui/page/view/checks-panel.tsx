@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { DoctorLine, DoctorProblem } from "../../../api/doctor-lines.ts";
 import { plural } from "../model/format.ts";
-import { errorText } from "./ask-panel.tsx";
+import { errorText } from "./explain-card.tsx";
 import { usePage } from "./context.ts";
 import { Command, Empty, Panel, Pill, Wire } from "./parts.tsx";
 

@@ -4,14 +4,15 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { ContainerReport } from "../../../api/containers.ts";
 import { useCell } from "../data/cell.ts";
-import type { TapeRow } from "../data/query-tape.ts";
 import { causeSentence } from "../model/cause-sentence.ts";
 import { type FailingEntry, failingIn, partsOf } from "../model/failing.ts";
 import { clock } from "../model/format.ts";
+import type { Lookup } from "../model/lookup.ts";
 import { usePage } from "./context.ts";
 import { Connections } from "./connections.tsx";
 import { useNow, repeatedly } from "./hooks.ts";
-import { QueryRow } from "./live-panel.tsx";
+import { ExplainCard, useQuestion } from "./explain-card.tsx";
+import { LookupRow } from "./lookup-row.tsx";
 import { CauseView } from "./cause-view.tsx";
 import { Pill, Wire } from "./parts.tsx";
 
@@ -45,11 +46,16 @@ export function Drawer({ container, onClose }: DrawerProps): JSX.Element {
 }
 
 function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly onClose: () => void }): JSX.Element {
-  const { board, explain } = usePage();
+  const { board, explain, question, closeExplanation } = usePage();
   const known = useCell(board.containers)?.containers.find(({ id, name }) => id === wanted || name === wanted);
   const { detail, queries } = useDetail(known?.id ?? wanted);
   const nowMs = useNow(10_000);
   const report = useCell(board.failures);
+  const asked = useQuestion("drawer");
+  const held = useRef(queries);
+  // The line that is being read does not change its place.
+  if (asked === null) held.current = queries;
+  useLayoutEffect(() => () => void (question.value?.place === "drawer" && closeExplanation()), []);
   const fails = known === undefined ? [] : failingIn(report, known, nowMs);
   return (
     <div class="drawer-body">
@@ -78,22 +84,22 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
           <Connections id={known.id} nowMs={nowMs} />
           {board.run !== null && (
             <Part title="Last queries">
-              {queries.length === 0 ? (
+              {held.current.length === 0 ? (
                 <p class="note">None yet.</p>
               ) : (
                 <div class="table-scroll">
                   <table class="own-queries">
                     <tbody>
-                      {queries.map((row, index) => (
-                        <QueryRow
+                      {held.current.map((row, index) => (
+                        <LookupRow
                           key={index}
-                          row={row}
+                          lookup={row}
                           container=""
                           isFirst={index === 0}
-                          onExplain={() => {
+                          isExplained={asked?.row === row.key}
+                          onExplain={(type) => {
                             if (row.name === null) return;
-                            onClose();
-                            explain(known.name, row.name, row.type ?? "A");
+                            explain({ container: known.name, name: row.name, type, place: "drawer", row: row.key });
                           }}
                         />
                       ))}
@@ -101,6 +107,7 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
                   </table>
                 </div>
               )}
+              <ExplainCard place="drawer" />
             </Part>
           )}
         </>
@@ -236,10 +243,10 @@ function Part({ title, children }: { readonly title: string; readonly children: 
 }
 
 /** What the list of all containers does not have, for as long as the drawer is open. */
-function useDetail(id: string): { readonly detail: ContainerReport | undefined; readonly queries: readonly TapeRow[] } {
+function useDetail(id: string): { readonly detail: ContainerReport | undefined; readonly queries: readonly Lookup[] } {
   const { board } = usePage();
   const [detail, setDetail] = useState<ContainerReport | undefined>(undefined);
-  const [queries, setQueries] = useState<readonly TapeRow[]>([]);
+  const [queries, setQueries] = useState<readonly Lookup[]>([]);
   useLayoutEffect(() => {
     const { run } = board;
     if (run === null) return undefined;
@@ -248,7 +255,7 @@ function useDetail(id: string): { readonly detail: ContainerReport | undefined; 
       (found) => isOpen && setDetail(found),
       () => {},
     );
-    const end = repeatedly(QUERIES_EVERY_MS, async () => await run.queriesOf(id).catch(() => []), setQueries);
+    const end = repeatedly(QUERIES_EVERY_MS, async () => await run.lookupsOf(id).catch(() => []), setQueries);
     return () => {
       isOpen = false;
       end();

@@ -1,14 +1,17 @@
 /** FailingPanel: what fails now: each cause once, with its fix to copy, an explanation, and a way to mute it in this page. */
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 
 import { injectedText } from "../../../api/failures.ts";
 import { useCell } from "../data/cell.ts";
 import { causeSentence } from "../model/cause-sentence.ts";
-import { type FailingEntry, partsOf } from "../model/failing.ts";
+import { type FailingEntry, inOrder, partsOf } from "../model/failing.ts";
 import { clock, plural, rate } from "../model/format.ts";
+import { sinceMs } from "../model/past.ts";
 import { countText, neededOf } from "../model/verdict.ts";
-import { usePage } from "./context.ts";
+import { type ExplainPlace, type Question, usePage } from "./context.ts";
 import { CauseView } from "./cause-view.tsx";
+import { ExplainCard, useQuestion } from "./explain-card.tsx";
 import { ContainerLink, Empty, Panel, Wire } from "./parts.tsx";
 import { useNow } from "./hooks.ts";
 
@@ -17,12 +20,15 @@ const LISTED_MAX = 6;
 const OFF = "Not recorded, because queries.names is off.";
 
 export function FailingPanel(): JSX.Element {
-  const { board, failing, shown, mute, unmuteAll } = usePage();
+  const { board, failing, question, range, shown, mute, unmuteAll } = usePage();
   const [report, isOff] = [useCell(board.failures), useCell(board.areFailuresOff)];
+  const since = sinceMs(useCell(board.history), range);
+  const earlier = failing.earlier.filter(({ last }) => last === null || Date.parse(last) >= since);
   const needed = neededOf(shown);
   const others = shown.filter((each) => !needed.includes(each));
   const muted = failing.now.length - shown.length;
   const nowMs = useNow(10_000);
+  const place = useCell(question)?.place;
   return (
     <Panel
       id="failing"
@@ -42,18 +48,20 @@ export function FailingPanel(): JSX.Element {
         </p>
       ))}
       {needed.length === 0 && <Empty>{isOff ? OFF : emptyText(report !== null, muted)}</Empty>}
-      <Failures entries={needed} onMute={mute} />
-      {others.length > 0 && (
+      <Failures place="failing" entries={needed} onMute={mute} />
+      {(others.length > 0 || place === "others") && (
         <More
+          place="others"
           summary={`${plural(namesOf(others), "name")} of the outside world that perhaps nobody needs`}
           entries={others}
           onMute={mute}
         />
       )}
-      {failing.earlier.length > 0 && (
+      {(earlier.length > 0 || place === "earlier") && (
         <More
-          summary={`${plural(failing.earlier.length, "earlier failure")}, mended since or no longer queried`}
-          entries={failing.earlier}
+          place="earlier"
+          summary={`${plural(earlier.length, "earlier failure")}, mended since or no longer queried`}
+          entries={earlier}
         />
       )}
     </Panel>
@@ -70,18 +78,38 @@ function namesOf(entries: readonly FailingEntry[]): number {
 }
 
 interface FailuresProps {
+  readonly place: ExplainPlace;
   readonly entries: readonly FailingEntry[];
   /** Missing for those of earlier. */
   readonly onMute?: (key: string) => void;
 }
 
-function Failures({ entries, onMute }: FailuresProps): JSX.Element {
+function isAbout({ pairs }: FailingEntry, { container, name }: Question): boolean {
+  return pairs.some((each) => each.container === container && each.name === name);
+}
+
+function Failures({ place, entries, onMute }: FailuresProps): JSX.Element {
+  const asked = useQuestion(place);
+  const order = useRef<readonly string[]>([]);
+  // While one of them is being read, none changes places.
+  const shown = asked === null ? entries : inOrder(entries, order.current);
+  order.current = shown.map(({ key }) => key);
+  const explained = asked === null ? undefined : shown.find((each) => isAbout(each, asked));
   return (
-    <ul class="failures">
-      {entries.map((entry) => (
-        <Failure key={entry.key} entry={entry} {...(onMute !== undefined && { onMute: () => onMute(entry.key) })} />
-      ))}
-    </ul>
+    <>
+      <ul class="failures">
+        {shown.map((entry) => (
+          <Failure
+            key={entry.key}
+            place={place}
+            entry={entry}
+            isExplained={entry === explained}
+            {...(onMute !== undefined && { onMute: () => onMute(entry.key) })}
+          />
+        ))}
+      </ul>
+      {asked !== null && explained === undefined && <ExplainCard place={place} />}
+    </>
   );
 }
 
@@ -94,7 +122,14 @@ function More({ summary, ...failures }: FailuresProps & { readonly summary: stri
   );
 }
 
-function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onMute?: () => void }): JSX.Element {
+interface FailureProps {
+  readonly place: ExplainPlace;
+  readonly entry: FailingEntry;
+  readonly isExplained: boolean;
+  readonly onMute?: () => void;
+}
+
+function Failure({ place, entry, isExplained, onMute }: FailureProps): JSX.Element {
   const { board, explain } = usePage();
   const nowMs = useNow(10_000);
   const { severity, pairs, results, perMinute, first, last, cause, fixes, lastingFixes } = entry;
@@ -131,7 +166,7 @@ function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onM
       )}
       <span class="failure-tools">
         {board.run !== null && one !== undefined && one.name !== "" && one.container !== "" && (
-          <button type="button" onClick={() => explain(one.container, one.name)}>
+          <button type="button" onClick={() => explain({ container: one.container, name: one.name, type: "A", place })}>
             Explain
           </button>
         )}
@@ -141,6 +176,7 @@ function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onM
           </button>
         )}
       </span>
+      {isExplained && <ExplainCard place={place} />}
     </li>
   );
 }

@@ -5,14 +5,16 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { TapeRow } from "../data/query-tape.ts";
 import type { QueryFilter } from "../data/board.ts";
 import { useCell } from "../data/cell.ts";
-import { milliseconds, preciseClock } from "../model/format.ts";
+import type { Lookup } from "../model/lookup.ts";
+import { sinceMs } from "../model/past.ts";
 import { inScope, shortName } from "../model/scope.ts";
 import { usePage } from "./context.ts";
-import { moveFocus, stop } from "./hooks.ts";
-import { Cut, Empty, Panel } from "./parts.tsx";
+import { ExplainCard, useQuestion } from "./explain-card.tsx";
+import { moveFocus } from "./hooks.ts";
+import { LookupRow } from "./lookup-row.tsx";
+import { Empty, Panel } from "./parts.tsx";
 
 const DRAWN_MAX = 60;
 const FILTER_MS = 300;
@@ -29,7 +31,8 @@ const NO_FILTER: QueryFilter = { container: "", text: "", result: "" };
 const RESULTS = ["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED", "FORMERR", "NOTIMP"];
 
 export function LivePanel(): JSX.Element {
-  const { board } = usePage();
+  const { board, closeExplanation } = usePage();
+  const isExplaining = useQuestion("live") !== null;
   const [filter, setFilter] = useState(NO_FILTER);
   const [isPaused, setPaused] = useState(false);
   const isLive = board.run !== null;
@@ -38,14 +41,17 @@ export function LivePanel(): JSX.Element {
     const timer = setTimeout(() => board.run?.follow(isPaused ? null : filter), FILTER_MS);
     return () => clearTimeout(timer);
   }, [board, filter, isPaused]);
+  const onFilter = (next: QueryFilter): void => {
+    setFilter(next);
+    // The list is another one.
+    if (isExplaining) closeExplanation();
+  };
   return (
     <Panel
       id="live"
       title={isLive ? "Live queries" : "Last queries"}
       tools={
-        isLive && (
-          <Tools filter={filter} onFilter={setFilter} isPaused={isPaused} onPause={() => setPaused(!isPaused)} />
-        )
+        isLive && <Tools filter={filter} onFilter={onFilter} isPaused={isPaused} onPause={() => setPaused(!isPaused)} />
       }
     >
       <Tape isPaused={isPaused} hasFilter={Object.values(filter).some((each) => each !== "")} />
@@ -108,48 +114,63 @@ function Tools({ filter, onFilter, isPaused, onPause }: ToolsProps): JSX.Element
 }
 
 function Tape({ isPaused, hasFilter }: { readonly isPaused: boolean; readonly hasFilter: boolean }): JSX.Element {
-  const { board, explain, scope } = usePage();
+  const { board, explain, range, scope } = usePage();
+  const since = sinceMs(useCell(board.history), range);
+  const asked = useQuestion("live");
   useCell(board.tape.drawn);
   const area = useRef<HTMLDivElement>(null);
   const [isScrolled, setScrolled] = useState(false);
-  const held = useRef<readonly TapeRow[]>([]);
+  const held = useRef<readonly Lookup[]>([]);
   const inProject = useNamesInProject();
-  if (!isScrolled) held.current = rowsOf(board.tape.rows, inProject);
+  if (!isScrolled && asked === null) held.current = rowsOf(board.tape.rows, inProject, since);
   const rows = held.current.slice(0, DRAWN_MAX);
   const { skipped } = board.tape;
   return (
     <>
-      <div class="tape" ref={area} tabIndex={-1} onScroll={(event) => setScrolled(event.currentTarget.scrollTop > 8)}>
-        <table>
-          <thead>
-            <tr>
-              {COLUMNS.map(([title, column]) => (
-                <th key={title} scope="col" class={column}>
-                  {title}
-                </th>
+      <div class={asked === null ? "live-body" : "live-body is-explaining"}>
+        <div class="tape" ref={area} tabIndex={-1} onScroll={(event) => setScrolled(event.currentTarget.scrollTop > 8)}>
+          <table>
+            <thead>
+              <tr>
+                {COLUMNS.map(([title, column]) => (
+                  <th key={title} scope="col" class={column}>
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody onKeyDown={(event) => moveFocus(event)}>
+              {rows.map((row, index) => (
+                <LookupRow
+                  key={index}
+                  lookup={row}
+                  container={shortName(row.container, scope)}
+                  isFirst={index === 0}
+                  isExplained={asked !== null && asked.row === row.key}
+                  onExplain={(type) => {
+                    const { container, name, key } = row;
+                    if (name !== null) explain({ container, name, type, place: "live", row: key });
+                  }}
+                />
               ))}
-            </tr>
-          </thead>
-          <tbody onKeyDown={(event) => moveFocus(event)}>
-            {rows.map((row, index) => (
-              <QueryRow
-                key={index}
-                row={row}
-                container={shortName(row.container, scope)}
-                isFirst={index === 0}
-                onExplain={() => row.name !== null && explain(row.container, row.name, row.type ?? "A")}
-              />
-            ))}
-          </tbody>
-        </table>
-        {rows.length === 0 && <Empty>{hasFilter ? "No query matches." : "No query has arrived yet."}</Empty>}
+            </tbody>
+          </table>
+          {rows.length === 0 && <Empty>{hasFilter ? "No query matches." : "No query has arrived yet."}</Empty>}
+        </div>
+        <ExplainCard place="live" />
       </div>
       <p class="note tape-foot">
-        {isPaused ? "Paused. " : isScrolled ? "Waiting while it is scrolled. " : ""}
+        {waitText(isPaused, isScrolled, asked !== null)}
         {skipped > 0 && `${skipped.toLocaleString("en")} more queries are not shown.`}
       </p>
     </>
   );
+}
+
+function waitText(isPaused: boolean, isScrolled: boolean, isExplaining: boolean): string {
+  if (isPaused) return "Paused. ";
+  if (isExplaining) return "Waiting while an explanation is open. ";
+  return isScrolled ? "Waiting while it is scrolled. " : "";
 }
 
 /** The containers of the chosen project; null for all. */
@@ -161,52 +182,6 @@ function useNamesInProject(): ReadonlySet<string> | null {
     : new Set(containers.filter((each) => inScope(scope, each)).map(({ name }) => name));
 }
 
-function rowsOf(rows: readonly TapeRow[], names: ReadonlySet<string> | null): readonly TapeRow[] {
-  return names === null ? rows : rows.filter(({ container }) => names.has(container));
-}
-
-interface QueryRowProps {
-  readonly row: TapeRow;
-  readonly container: string;
-  readonly isFirst: boolean;
-  readonly onExplain: () => void;
-}
-
-export function QueryRow({ row, container, isFirst, onExplain }: QueryRowProps): JSX.Element {
-  const { rcode, name, type, result, upstream, rule, ms, cause } = row;
-  const isBad = rcode !== "NOERROR";
-  return (
-    <tr
-      class={isBad ? "query query-bad" : "query"}
-      {...stop(isFirst)}
-      title={cause?.sentence}
-      onClick={onExplain}
-      onKeyDown={(event) => event.key === "Enter" && onExplain()}
-    >
-      <td class="time">{preciseClock(row.time)}</td>
-      <td class="who">
-        <Cut text={container} />
-      </td>
-      <td class="type">{type ?? ""}</td>
-      <td class="what">
-        <Cut text={name ?? "(hidden)"} />
-      </td>
-      <td class="result">
-        <Cut text={resultText(row)} />
-      </td>
-      <td class="how">
-        <Cut text={rule ?? (upstream === null ? result : `${result} ${upstream}`)} />
-      </td>
-      <td class="number">{ms === 0 ? "" : milliseconds(ms)}</td>
-    </tr>
-  );
-}
-
-function resultText({ rcode, addresses, owners = [], answers }: TapeRow): string {
-  if (rcode !== "NOERROR") return rcode;
-  const [address] = addresses;
-  if (address === undefined) return answers === 0 ? "NODATA" : `${answers} records`;
-  const owner = owners.find((each) => each.address === address);
-  const more = answers > 1 ? ` +${answers - 1}` : "";
-  return owner === undefined ? `${address}${more}` : `${address} ${owner.container}${more}`;
+function rowsOf(rows: readonly Lookup[], names: ReadonlySet<string> | null, since: number): readonly Lookup[] {
+  return rows.filter(({ container, time }) => (names === null || names.has(container)) && Date.parse(time) >= since);
 }

@@ -25,7 +25,7 @@ export function NetworkDrawing(): JSX.Element {
     () => drawingOf({ networks, containers, failing: failing.now, scope }, width),
     [networks, containers, failing, scope, width],
   );
-  const { lines, rows, chips, arrows, omitted, textX } = drawing;
+  const { lines, rows, chips, arrows, labels, omitted, textX } = drawing;
   return (
     <div class="drawing" ref={area} tabIndex={-1}>
       {width > 0 && (
@@ -56,8 +56,15 @@ export function NetworkDrawing(): JSX.Element {
           {lines.map((line) => (
             <LineLabel key={line.network.id} line={line} textX={textX} />
           ))}
-          {arrows.map(({ key, path }) => (
-            <path key={key} class="fail-arrow" d={path} marker-end="url(#arrow)" />
+          {arrows.map(({ key, path, title }) => (
+            <path key={key} class="fail-arrow" d={path} marker-end="url(#arrow)" role="img" aria-label={title}>
+              <title>{title}</title>
+            </path>
+          ))}
+          {labels.map(({ key, text, x, y }) => (
+            <text key={key} class="fail-label" x={x} y={y}>
+              {text}
+            </text>
           ))}
           {chips.map((chip, index) => (
             <ChipShape
@@ -69,6 +76,7 @@ export function NetworkDrawing(): JSX.Element {
           ))}
         </svg>
       )}
+      {arrows.length > 0 && <p class="note">A dashed arrow: this name is looked up, and it fails.</p>}
       {omitted > 0 && <p class="note">{omitted} more containers: choose a project.</p>}
     </div>
   );

@@ -17,12 +17,15 @@ export function VerdictBar({ onScope }: { readonly onScope: (scope: Scope) => vo
   const { board, scope, failing, shown } = usePage();
   const [status, containers, upstreams] = [useCell(board.status), useCell(board.containers), useCell(board.upstreams)];
   const [history, areFailuresOff] = [useCell(board.history), useCell(board.areFailuresOff)];
+  const { state: connection } = useCell(board.connection);
+  const isStopped = connection === "no-daemon";
   const nowMs = useNow(10_000);
   const { level, text, detail } = verdictOf({
     scope,
     shown,
     muted: failing.now.length - shown.length,
     areFailuresOff,
+    connection,
     status,
     containers,
     upstreams,
@@ -75,7 +78,9 @@ export function VerdictBar({ onScope }: { readonly onScope: (scope: Scope) => vo
         </div>
         <div>
           <dt>dns11</dt>
-          <dd>{status === null ? "" : `up ${duration(nowMs - Date.parse(status.since))}`}</dd>
+          <dd class={isStopped ? "bad" : ""}>
+            {isStopped ? "stopped" : status === null ? "" : `up ${duration(nowMs - Date.parse(status.since))}`}
+          </dd>
         </div>
         <ConnectionState />
       </dl>

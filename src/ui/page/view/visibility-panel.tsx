@@ -7,6 +7,7 @@ import { type VisibleCell, type VisibleRow, projectRuns, rowTitle, visibilityOf 
 import { sharingOf } from "../model/sharing.ts";
 import { usePage } from "./context.ts";
 import { moveFocus, stop } from "./hooks.ts";
+import { ExplainCard } from "./explain-card.tsx";
 import { NetworkDrawing } from "./network-drawing.tsx";
 import { Cut, Empty, Panel, Wire } from "./parts.tsx";
 
@@ -101,7 +102,7 @@ function VisibilityTable(): JSX.Element {
                         title={text}
                         aria-label={text}
                         disabled={board.run === null}
-                        onClick={() => explain(container, column?.name ?? "")}
+                        onClick={() => explain({ container, name: column?.name ?? "", type: "A", place: "visibility" })}
                       >
                         {cell.kind === "sees" ? cell.count : MARKS[cell.kind]}
                       </button>
@@ -113,6 +114,7 @@ function VisibilityTable(): JSX.Element {
           </tbody>
         </table>
       </div>
+      <ExplainCard place="visibility" />
       <ul class="legend" aria-hidden="true">
         <li>
           <i class="cell-sees">1</i> containers it resolves to

@@ -3,7 +3,7 @@
 import { CROWD_LONG_ALIAS } from "../topology.ts";
 import { CLASS, FLAG, TYPE, opt } from "../octets.ts";
 import { type Question, byTcp, byUdp, odd, query } from "../question.ts";
-import { ODD_OPTS, OPTS } from "./opts.ts";
+import { ODD_OPTS, OPTS, everyOption } from "./opts.ts";
 
 // Answered locally, answered without records, and forwarded, with and without success.
 const NAMES: readonly (readonly [string, number])[] = [
@@ -16,7 +16,7 @@ const NAMES: readonly (readonly [string, number])[] = [
 ];
 
 export function flagQuestions(): Question[] {
-  return [...headers(), ...classes(), ...edns(OPTS), ...odd(edns(ODD_OPTS)), ...sizes()];
+  return [...headers(), ...classes(), ...edns(OPTS), ...odd(edns(ODD_OPTS)), ...odd(options()), ...sizes()];
 }
 
 function both(from: string, label: string, message: Buffer): Question[] {
@@ -49,6 +49,13 @@ function edns(opts: typeof OPTS): Question[] {
       const label = `EDNS ${name}: ${type} ${queried}`;
       return both("plain", label, query({ name: queried, type, records }));
     }),
+  );
+}
+
+// Answered locally, and forwarded.
+function options(): Question[] {
+  return Object.entries(everyOption()).flatMap(([label, records]) =>
+    ["alpha", "x3.ok.test"].map((name) => byUdp("plain", `EDNS ${label}: ${name}`, query({ name, records }))),
   );
 }
 

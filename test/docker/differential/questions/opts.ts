@@ -56,6 +56,37 @@ export const OPTS: Readonly<Record<string, readonly Buffer[]>> = {
   "length too long": [opt({ length: 4 })],
 };
 
+const OPTIONS: Readonly<Record<number, Buffer>> = {
+  1: Buffer.alloc(18, 1),
+  2: u16(0, 60),
+  8: ECS,
+  9: u16(1, 1),
+  10: Buffer.alloc(8, 1),
+  11: u16(100),
+  15: u16(22),
+  18: wireName("agent.test"),
+  19: hex("010000000001"),
+};
+const UNKNOWN = [26_946, 65_001, 65_535];
+
+// Every option as it should be, with nothing, with one octet, with one too many, and with an octet less than its length says.
+export function everyOption(): Readonly<Record<string, readonly Buffer[]>> {
+  const codes = [...Array.from({ length: 25 }, (_, code) => code), ...UNKNOWN];
+  return Object.fromEntries(
+    codes.flatMap((code) => {
+      const data = OPTIONS[code] ?? hex("0102030405");
+      const forms = {
+        whole: option(code, data),
+        empty: option(code),
+        "of one octet": option(code, hex("01")),
+        longer: option(code, Buffer.concat([data, hex("01")])),
+        cut: option(code, data, data.length + 1),
+      };
+      return Object.entries(forms).map(([form, octets]) => [`option ${code} ${form}`, [opt({ options: [octets] })]]);
+    }),
+  );
+}
+
 // Valid to parse, but not in the form in which a resolver would write them again.
 export const ODD_OPTS: Readonly<Record<string, readonly Buffer[]>> = {
   "subnet with spare bits": [opt({ options: [option(8, hex("0001 08 00 c00002ff"))] })],

@@ -13,6 +13,7 @@ import { readSettingsInWorker } from "../../../../src/config/file/worker.ts";
 import { readSettings, readSettingsFile } from "../../../../src/config/file/settings-file.ts";
 import type { SettingsLayer } from "../../../../src/config/settings-layer.ts";
 import { parseRoute } from "../../../../src/base/model/server-text.ts";
+import { runs } from "../../../support/rig/runs.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-settings-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -254,7 +255,7 @@ test("of very many mistakes the first are listed, with the number of the others"
 });
 
 test("deep nesting and multiplying aliases are rejected", () => {
-  assert.match(mistakesIn(`version: 1\ndns: ${"[".repeat(20_000)}`).message, /^f:2:\d+: nested too deeply$/);
+  assert.match(mistakesIn(`version: 1\ndns: ${"[".repeat(2_000)}`).message, /^f:2:\d+: nested too deeply$/);
   const names = [..."bcdefgh"].map((name, index) => `${name}: &${name} [${`*${"abcdefg"[index]},`.repeat(9)}]`);
   assert.match(mistakesIn(`version: 1\na: &a [x]\n${names.join("\n")}`).message, /too many aliases/);
 });
@@ -270,15 +271,13 @@ for (const [what, make, reason] of [
   ["that is a folder", () => folder, /: cannot be read: it is not a regular file$/],
   ["over 1 MB", (path: string) => written(path, `version: 1 #${"x".repeat(1024 * 1024)}`), /: it is larger than 1 MB$/],
 ] as const) {
-  test(`a file ${what} is rejected with its name, in either thread`, async () => {
+  test(`a file ${what} is rejected with its name`, async () => {
     const path = make(join(folder, what));
-    for (const readFile of [readSettingsFile, readSettingsInWorker]) {
-      await assert.rejects(readFile(path), (error) => {
-        assert.ok(error instanceof BadSettings && error.message.startsWith(`${path}: `));
-        assert.match(error.message, reason);
-        return true;
-      });
-    }
+    await assert.rejects(readSettingsFile(path), (error) => {
+      assert.ok(error instanceof BadSettings && error.message.startsWith(`${path}: `));
+      assert.match(error.message, reason);
+      return true;
+    });
   });
 }
 
@@ -289,6 +288,11 @@ test("the worker thread reads the same", async () => {
   assert.equal(inWorker.where("cache.max-ttl"), `${path}:18:33: cache.max-ttl`);
   const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
   await assert.rejects(readSettingsInWorker(bad), (error) => error instanceof BadSettings && error.count === 70);
+  const nowhere = join(folder, "nowhere");
+  await assert.rejects(
+    readSettingsInWorker(nowhere),
+    (error) => error instanceof BadSettings && error.message.startsWith(`${nowhere}: cannot be read: ENOENT`),
+  );
 });
 
 test("any content is either read or rejected with lines", () => {
@@ -333,7 +337,7 @@ test("any content is either read or rejected with lines", () => {
         }
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: runs(200) },
   );
 });
 

@@ -7,7 +7,9 @@ import * as fc from "fast-check";
 
 import { BadSettings } from "../../../../src/config/bad-settings.ts";
 import { DeclaredSet } from "../../../../src/config/records/declared-set.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
 import { readHostsText } from "../../../../src/config/records/hosts-text.ts";
+import { runs } from "../../../support/rig/runs.ts";
 import { declaredIn } from "../../../support/scripted/declarations.ts";
 
 function textsOf(text: string): Record<string, string[]> {
@@ -204,6 +206,16 @@ test("names that contradict those of an earlier file are refused as a whole", ()
   );
 });
 
+test("a file that goes beyond the number of names that is allowed is refused, and the others stay", () => {
+  const set = new DeclaredSet();
+  const [one] = declaredIn("records: {a.test: 10.0.0.1}");
+  assert.ok(one !== undefined);
+  const most = Array.from({ length: LIMITS.declaredNames }, (_, n) => ({ ...one, name: `n${n}.test` }));
+  assert.deepEqual(set.add(most), []);
+  assert.deepEqual(set.add([one]), ["s.yaml:2:11: makes 100001 declared names: use at most 100000"]);
+  assert.equal(set.names.length, LIMITS.declaredNames);
+});
+
 test("no text breaks the readers: they return names or mistakes with a place", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
@@ -220,5 +232,6 @@ test("no text breaks the readers: they return names or mistakes with a place", (
         for (const line of error.lines) assert.match(line, /^s\.yaml:\d+:\d+: /);
       }
     }),
+    { numRuns: runs(30) },
   );
 });

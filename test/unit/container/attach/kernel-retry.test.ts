@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { KernelRetry } from "../../../../src/container/attach/kernel-retry.ts";
+import { KernelRetry } from "../../../../src/container/attach/kernel-tier.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

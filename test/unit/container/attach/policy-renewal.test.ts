@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Attachment } from "../../../../src/container/attach/attachment.ts";
-import { PolicyRenewal } from "../../../../src/container/attach/policy-renewal.ts";
+import { PolicyRenewal } from "../../../../src/container/attach/reconciler.ts";
 
 /** An attachment whose changes end when the test says so. */
 class Changing {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BridgeMode } from "../../../../src/container/bridge/bridge-mode.ts";
+import { BridgeMode } from "../../../../src/container/bridge/bridges.ts";
 import { servingPlan } from "../../../../src/container/rules/plan.ts";
 
 test("each server has sockets of its own, from which replies have its address", () => {

@@ -8,7 +8,7 @@ import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
 import { UDP_BYTES_MIN } from "../../../../src/base/dns/sizes.ts";
 import { TYPE } from "../../../../src/base/dns/record-type.ts";
 import { FittingNames } from "../../../../src/container/host/fitting-answers.ts";
-import { reachableFromHost } from "../../../../src/container/host/reachable-from-host.ts";
+import { reachableFromHost } from "../../../../src/container/host/host-names.ts";
 import type { MemberEndpoint, ZoneMember } from "../../../../src/container/names/zone/member.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { DECLARED, NameSearch, type NameRecords, type VisibleNames } from "../../../../src/base/model/visible-names.ts";

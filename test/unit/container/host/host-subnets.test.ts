@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { HostMembers } from "../../../../src/container/host/host-members.ts";
+import { HostMembers } from "../../../../src/container/host/host-names.ts";
 import { HostSubnets } from "../../../../src/container/host/host-subnets.ts";
 import type { NetworkFact } from "../../../../src/container/facts/fact.ts";
 import type { InterfaceAddress } from "../../../../src/kernel/rtnetlink.ts";

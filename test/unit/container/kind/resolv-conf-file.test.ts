@@ -92,16 +92,16 @@ for (const [what, text] of [
   });
 }
 
-test("a reader during 1000 rewrites always finds a nameserver", async (t) => {
+test("a reader during 300 rewrites always finds a nameserver", async (t) => {
   const machine = machineOf(t);
   const file = fileOf(t, machine);
   const { ino } = statSync(machine.at(PATH));
   const texts = [LONG, SHORT, DOCKER, SHORT, LONG, DOCKER];
   const { reads, withoutServer } = await withPoll(machine.at(PATH), () => {
-    for (let count = 0; count < 1000; count++) file.write(texts[count % texts.length] ?? "");
+    for (let count = 0; count < 300; count++) file.write(texts[count % texts.length] ?? "");
   });
   t.diagnostic(`${reads} reads`);
-  assert.ok(reads >= 1000);
+  assert.ok(reads >= 300);
   assert.deepEqual(withoutServer, []);
   assert.equal(statSync(machine.at(PATH)).ino, ino);
 });

@@ -8,6 +8,7 @@ import * as fc from "fast-check";
 
 import { isLoopback } from "../../../../src/base/model/address.ts";
 import { isAsDockerWrote, nameserversIn, rewriteResolvConf } from "../../../../src/container/kind/resolv-conf-text.ts";
+import { runs } from "../../../support/rig/runs.ts";
 
 const GATEWAY = "172.18.0.1";
 const DOCKER_20 = "search lan\nnameserver 127.0.0.11\noptions ndots:0\n";
@@ -161,7 +162,7 @@ test("rewriting again changes nothing, whatever the file", () => {
       const once = rewriteResolvConf(text, { addresses, search: list });
       assert.equal(rewriteResolvConf(once, { addresses, search: list }), once);
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(200) },
   );
 });
 
@@ -176,7 +177,7 @@ test("there are one to three nameservers without loopback, and no effective one 
       // A lost loopback nameserver was replaced by one of ours.
       if (first.length === 0 || first.some(isLoopback)) assert.ok(servers.some((server) => addresses.includes(server)));
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(200) },
   );
 });
 
@@ -190,7 +191,7 @@ test("all other lines stay in order, and so does the end of the file", () => {
       if (others(bodies(text).at(-1) ?? "")) assert.ok(!after.endsWith("\n"));
       if (text.endsWith("\n")) assert.ok(after.endsWith("\n"));
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(200) },
   );
 });
 

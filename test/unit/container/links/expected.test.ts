@@ -5,8 +5,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { NetworkFact } from "../../../../src/container/facts/fact.ts";
-import { addressesOf, endpointOn, missingAmong, noLinkAtAll } from "../../../../src/container/links/expected.ts";
-import { linkLocalOf } from "../../../../src/container/links/link-local.ts";
+import {
+  addressesOf,
+  endpointOn,
+  missingAmong,
+  noLinkAtAll,
+  linkLocalOf,
+} from "../../../../src/container/links/container-links.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const NETWORKS = new Map<string, NetworkFact>(

@@ -10,12 +10,12 @@ import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { NAME_CHOICES_DEFAULTS, type NameChoices } from "../../../../src/base/model/name-choices.ts";
 import { decide } from "../../../../src/container/attach/decision.ts";
-import { Directory } from "../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { containerFact } from "../../../../src/container/watch/translate.ts";
-import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
+import { TYPE, aClient, aContainer, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { addressesIn, replyOnce } from "../../support/reply.ts";
-import { succeed } from "../../support/succeed.ts";
+import { aDirectory, succeed } from "../../support/names.ts";
 
 const DEFAULT_TTL = DEFAULT_BEHAVIOUR.ttlSeconds;
 
@@ -26,10 +26,7 @@ function replica(number: number, parts: Partial<ContainerFact> = {}): ContainerF
 }
 
 function directoryOf(choices: NameChoices | undefined, ...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { choices } });
-  directory.putNetwork(aNetworkFact());
-  for (const container of containers) directory.putContainer(container);
-  return directory;
+  return aDirectory(containers, { names: { choices } });
 }
 
 type Answered = ReturnType<typeof replyOnce>;

@@ -3,16 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Directory } from "../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/facts/fact.ts";
 import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { Server, View } from "../../../../src/base/model/view.ts";
-import { FOUND } from "../../../../src/base/model/visible-names.ts";
-import { LocalNames } from "../../../../src/query/policy/local-names.ts";
-import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
-import { placed } from "../../support/reply.ts";
+import { aContainer, aNetworkFact, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aDirectory, answerTo } from "../../support/names.ts";
 
-const OPTIONS = { serversMax: 3, ownAddress: "127.0.0.11" };
 const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: 53 };
 const HOST = { from: "host" as const, address: "10.0.0.1", port: 53 };
 const OWN = { from: "container" as const, address: "10.0.0.2", port: 53 };
@@ -36,7 +33,7 @@ test("a view that was created before a container joined resolves it, too", () =>
   directory.putContainer(container("db", [on("one", "172.20.0.3")]));
   assert.equal(foundIn(view, "db"), "172.20.0.3");
   directory.removeContainer("db");
-  assert.equal(foundIn(view, "db"), undefined);
+  assert.equal(foundIn(view, "db"), "forwarded");
 });
 
 test("names of a network do not resolve in containers that are not on it", () => {
@@ -44,7 +41,7 @@ test("names of a network do not resolve in containers that are not on it", () =>
   const web = container("web", [on("one", "172.20.0.2")]);
   directory.putContainer(web);
   directory.putContainer(container("db", [on("two", "172.21.0.3")]));
-  assert.equal(found(directory, web, "db"), undefined);
+  assert.equal(found(directory, web, "db"), "forwarded");
 });
 
 test("leaving one network removes the names there, and no others", () => {
@@ -53,7 +50,7 @@ test("leaving one network removes the names there, and no others", () => {
   directory.putContainer(both);
   const view = directory.viewOf(both);
   directory.putContainer(container("both", [on("two", "172.21.0.2")]));
-  assert.deepEqual([foundIn(view, "both.one"), foundIn(view, "both.two")], [undefined, "172.21.0.2"]);
+  assert.deepEqual([foundIn(view, "both.one"), foundIn(view, "both.two")], ["forwarded", "172.21.0.2"]);
 });
 
 test("a rename moves the name and keeps the aliases", () => {
@@ -64,7 +61,7 @@ test("a rename moves the name and keeps the aliases", () => {
   directory.putContainer(renamed);
   assert.deepEqual(
     ["web", "site", "alias"].map((name) => found(directory, renamed, name)),
-    [undefined, "172.20.0.2", "172.20.0.2"],
+    ["forwarded", "172.20.0.2", "172.20.0.2"],
   );
   assert.equal(directory.containers.get("web")?.name, "site");
 });
@@ -77,8 +74,8 @@ test("the default bridge has no names, except those given by a rename", () => {
   directory.putContainer(nameless);
   directory.putContainer(renamed);
   const view = directory.viewOf(nameless);
-  assert.equal(foundIn(view, "web.bridge"), undefined);
-  assert.notEqual(foundIn(view, "job.bridge"), undefined);
+  assert.equal(foundIn(view, "web.bridge"), "forwarded");
+  assert.notEqual(foundIn(view, "job.bridge"), "forwarded");
 });
 
 test("a view lists the networks in search order", () => {
@@ -122,8 +119,8 @@ test("links apply to their container only: target and alias, or a target without
   const client = container("client", [on("one", "172.20.0.4", { links: ["Web:Site", "web"] })]);
   directory.putContainer(web);
   directory.putContainer(client);
-  assert.deepEqual([found(directory, client, "Site"), found(directory, client, "site")], ["172.20.0.2", undefined]);
-  assert.deepEqual([found(directory, client, "web"), found(directory, web, "Site")], ["172.20.0.2", undefined]);
+  assert.deepEqual([found(directory, client, "Site"), found(directory, client, "site")], ["172.20.0.2", "forwarded"]);
+  assert.deepEqual([found(directory, client, "web"), found(directory, web, "Site")], ["172.20.0.2", "forwarded"]);
 });
 
 test("our own address is removed before the list is cut to three servers; the host's stays", () => {
@@ -179,7 +176,7 @@ for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
   test(`${what} has ${expected ? "" : "no "}external access`, () => {
     const ipv4Gateway = hasIpv4Gateway ? "192.0.2.1" : undefined;
     const ipv6Gateway = hasIpv6Gateway ? "2001:db8::1" : undefined;
-    const directory = new Directory(OPTIONS);
+    const directory = aDirectory([], { networks: [] });
     directory.putNetwork(aNetworkFact({ driver, isInternal }));
     const view = directory.viewOf(
       aContainer({ endpoints: [anEndpoint({ ipv4Gateway, ipv6Gateway })], nameservers: BOTH }),
@@ -189,7 +186,7 @@ for (const [driver, isInternal, hasIpv4Gateway, hasIpv6Gateway, expected] of [
 }
 
 test("the default bridge gives external access to a container that is also on an internal network", () => {
-  const directory = new Directory(OPTIONS);
+  const directory = aDirectory([], { networks: [] });
   directory.putNetwork(aNetworkFact({ name: "one", isInternal: true }));
   directory.putNetwork(aNetworkFact({ name: "bridge" }));
   const inside = container("web", [on("one", "172.20.0.2")]);
@@ -201,9 +198,7 @@ test("the default bridge gives external access to a container that is also on an
 });
 
 function directoryOf(...networks: readonly string[]): Directory {
-  const directory = new Directory(OPTIONS);
-  for (const name of networks) directory.putNetwork(aNetworkFact({ name }));
-  return directory;
+  return aDirectory([], { networks });
 }
 
 function container(name: string, endpoints: readonly EndpointFact[]): ContainerFact {
@@ -230,12 +225,10 @@ function unexplained({ routes, isNdotsSet }: View["upstreams"]): View["upstreams
   };
 }
 
-function found(directory: Directory, client: ContainerFact, name: string): string | undefined {
+function found(directory: Directory, client: ContainerFact, name: string): string {
   return foundIn(directory.viewOf(client), name);
 }
 
-function foundIn(view: View, name: string): string | undefined {
-  const { question } = placed(aQuery({ name }));
-  const names = new LocalNames(STRICT_BEHAVIOUR);
-  return names.find(question, view) === FOUND ? names.search.addresses.v4.join(".") : undefined;
+function foundIn(view: View, name: string): string {
+  return answerTo(view, name, undefined, STRICT_BEHAVIOUR);
 }

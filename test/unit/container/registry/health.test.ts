@@ -4,16 +4,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { Health, HealthPolicy } from "../../../../src/base/model/health-policy.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { decide } from "../../../../src/container/attach/decision.ts";
-import { Directory } from "../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { containerFact, knownFingerprint, listedFingerprint } from "../../../../src/container/watch/translate.ts";
-import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
-import { addressesIn, replyOnce } from "../../support/reply.ts";
-import { succeed } from "../../support/succeed.ts";
+import { TYPE, aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aDirectory, answerTo, succeed } from "../../support/names.ts";
 
 function replica(number: number, health: Health | undefined, parts: Partial<ContainerFact> = {}): ContainerFact {
   const id = `web-${number}`;
@@ -22,19 +20,12 @@ function replica(number: number, health: Health | undefined, parts: Partial<Cont
 }
 
 function directoryOf(health: HealthPolicy | undefined, ...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { health } });
-  directory.putNetwork(aNetworkFact());
-  for (const container of containers) directory.putContainer(container);
-  return directory;
+  return aDirectory(containers, { names: { health } });
 }
 
 /** The last octets of the answer. */
-function ask(directory: Directory, name = "web", type: number = TYPE.A): string {
-  const client = aClient(directory.viewOf(aContainer({ id: "asker" })));
-  const reply = replyOnce(aQuery({ name, type }), { behaviour: DEFAULT_BEHAVIOUR, client });
-  return addressesIn(reply)
-    .map((address) => address.replace(/.*[.:]/, ""))
-    .join(" ");
+function ask(directory: Directory, name = "web", type?: number): string {
+  return answerTo(directory.viewOf(aContainer({ id: "asker" })), name, type).replaceAll(/\S+[.:]/g, "");
 }
 
 test("a policy leaves out unhealthy containers, or also those that are starting", () => {

@@ -4,7 +4,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { EndpointFact, NameserversFact } from "../../../../src/container/facts/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import {
@@ -20,7 +19,8 @@ import { parseRoute, serverText } from "../../../../src/base/model/server-text.t
 import type { Route, Server, Upstreams } from "../../../../src/base/model/view.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
 import { routeOf } from "../../../../src/query/policy/route.ts";
-import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aContainer, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aDirectory } from "../../support/names.ts";
 import { placed } from "../../support/reply.ts";
 
 const DOCKERS: readonly Server[] = [{ from: "host", address: "10.9.0.1", port: 53 }];
@@ -105,12 +105,8 @@ const LADDER = ["one", "two", "everyone", "label", "own", "image"] as const;
 for (const [index, first] of LADDER.entries()) {
   test(`${first} takes precedence over ${LADDER.slice(index + 1).join(", ") || "Docker's list"}`, () => {
     const speaking = new Set<string>(LADDER.slice(index));
-    const directory = new Directory({
-      serversMax: 3,
-      ownAddress: "127.0.0.11",
-      names: { labels: { ...LABEL_DEFAULTS, trustsImages: true } },
-    });
-    for (const name of ["one", "two"]) directory.putNetwork(aNetworkFact({ name }));
+    const names = { labels: { ...LABEL_DEFAULTS, trustsImages: true } };
+    const directory = aDirectory([], { names, networks: ["one", "two"] });
     directory.setHost(HOSTS);
     const networks = (["one", "two"] as const)
       .filter((name) => speaking.has(name))
@@ -135,8 +131,7 @@ for (const [index, first] of LADDER.entries()) {
 }
 
 test("an image's label is ignored, and the creator's applies if the settings have no route", () => {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
-  directory.putNetwork(aNetworkFact({ name: "one" }));
+  const directory = aDirectory([]);
   directory.setHost(HOSTS);
   directory.setRules({ ...NO_RULES, everyone: layerOf(["/lan/10.0.0.2"]) });
   const container = (labels: Labels, imageLabels: Labels): readonly Route[] =>
@@ -155,8 +150,7 @@ test("an image's label is ignored, and the creator's applies if the settings hav
 });
 
 test("a container's --dns is for every name: routes for domains stay", () => {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
-  directory.putNetwork(aNetworkFact({ name: "one" }));
+  const directory = aDirectory([]);
   directory.setRules({ ...NO_RULES, everyone: layerOf(["/lan/10.0.0.2"]) });
   const nameservers: NameserversFact = { kind: "listed", ...listed("10.0.0.1"), isOwn: true };
   const { upstreams } = directory.viewOf(aContainer({ endpoints: [joined("one")], nameservers }));

@@ -2,16 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { NAME_CHOICES_DEFAULTS, type NameChoices } from "../../../../src/base/model/name-choices.ts";
 import type { View } from "../../../../src/base/model/view.ts";
-import { Directory } from "../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact, StoppedFact } from "../../../../src/container/facts/fact.ts";
-import { aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
-import { addressesIn, answerOnce } from "../../support/reply.ts";
-import { succeed } from "../../support/succeed.ts";
+import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aDirectory, answerTo, succeed } from "../../support/names.ts";
 
-const OPTIONS = { serversMax: 3, ownAddress: "127.0.0.11" };
 const asker = replica(1);
 
 /** All have the name "web". */
@@ -27,20 +24,12 @@ function stopped(id: string): StoppedFact {
 }
 
 function directoryOf(...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ ...OPTIONS, names: { stopped: "nxdomain" } });
-  directory.putNetwork(aNetworkFact());
-  for (const each of [asker, ...containers]) directory.putContainer(each);
-  return directory;
+  return aDirectory([asker, ...containers], { names: { stopped: "nxdomain" } });
 }
 
-/** The last octets of the addresses in order, "NXDOMAIN", or "deferred" to upstream servers. */
+/** The last octets of the addresses in order, "NXDOMAIN", or "forwarded" to upstream servers. */
 function ask(view: View, name = "web"): string {
-  const result = answerOnce(aQuery({ name }), { behaviour: DEFAULT_BEHAVIOUR, client: aClient(view) });
-  if (result.kind !== "reply") return "deferred";
-  if (result.reply.rcode === 3) return "NXDOMAIN";
-  return addressesIn(result.reply)
-    .map((address) => address.split(".").at(-1))
-    .join(" ");
+  return answerTo(view, name).replaceAll(/\S+\./g, "");
 }
 
 test("a view is of the directory before or of the one after, and both follow the containers", () => {
@@ -75,7 +64,7 @@ test("what happens while a directory is filled is not lost", () => {
   before.putStopped(stopped("kept"));
   before.putStopped(stopped("started"));
   const choices: NameChoices = { ...NAME_CHOICES_DEFAULTS, order: "sorted" };
-  const next = new Directory({ ...OPTIONS, names: { stopped: "empty", choices } });
+  const next = aDirectory([], { networks: [], names: { stopped: "empty", choices } });
   let step = 0;
   for (const _ of next.catchUp(before)) {
     if (step++ !== 3) continue;
@@ -93,8 +82,8 @@ test("what happens while a directory is filled is not lost", () => {
   next.succeed(before);
   const view = next.viewOf(asker);
   assert.equal(ask(view), "1 3 4 5");
-  assert.equal(ask(view, "kept"), "", "empty");
-  assert.deepEqual([ask(view, "started"), ask(view, "later"), ask(view, "web-2")], Array(3).fill("deferred"));
+  assert.equal(ask(view, "kept"), "empty");
+  assert.deepEqual([ask(view, "started"), ask(view, "later"), ask(view, "web-2")], Array(3).fill("forwarded"));
   assert.equal(next.network("id-of-gone"), undefined);
   assert.deepEqual([...(next.names.stopped.ids ?? [])], ["kept"]);
   assert.deepEqual([...next.containers.keys()].toSorted(), [...before.containers.keys()].toSorted());
@@ -102,7 +91,7 @@ test("what happens while a directory is filled is not lost", () => {
 
 test("what is no setting goes with it: servers of the host, denied and declared names, former addresses", () => {
   let changes = 0;
-  const before = new Directory({ ...OPTIONS, onNames: () => void changes++ });
+  const before = aDirectory([], { networks: [], onNames: () => void changes++ });
   before.putNetwork(aNetworkFact());
   before.putContainer(asker);
   before.setHost([{ from: "host", address: "10.0.0.1", port: 53 }]);

@@ -11,10 +11,11 @@ import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../../../src/base/model/upstream-policy.ts";
 import { parseRoute, serverText } from "../../../../src/base/model/server-text.ts";
 import type { NameSettings } from "../../../../src/container/names/source/name-settings.ts";
-import { Directory } from "../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
-import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aDirectory } from "../../support/names.ts";
 
 /** Each container is on the given networks, with an address that follows from its name and theirs. */
 function container(name: string, networks: readonly string[], parts: Partial<ContainerFact> = {}): ContainerFact {
@@ -50,18 +51,9 @@ function world(
   facts: readonly ContainerFact[],
   { dns = [], missing = "fail", names = {} }: WorldParts = {},
 ): Directory {
-  const directory = new Directory({
-    serversMax: 3,
-    ownAddress: "127.0.0.11",
-    names,
-    rules: { ...NO_RULES, everyone: dns.map((text) => parseRoute(text)) },
-    missingContainer: missing,
-  });
-  for (const name of ["a", "b", "c"]) directory.putNetwork(aNetworkFact({ name }));
-  directory.putNetwork(aNetworkFact({ name: "dark", isInternal: true }));
-  directory.putNetwork(aNetworkFact({ name: "vlan", driver: "macvlan" }));
-  for (const fact of facts) directory.putContainer(fact);
-  return directory;
+  const rules = { ...NO_RULES, everyone: dns.map((text) => parseRoute(text)) };
+  const networks = ["a", "b", "c", { name: "dark", isInternal: true }, { name: "vlan", driver: "macvlan" }];
+  return aDirectory(facts, { names, rules, missingContainer: missing, networks });
 }
 
 /** The routes of a container as `dns11 status` prints them, and what is missing. */

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { CONTAINER_CAPTURE } from "../../../../src/container/capture/capture.ts";
 import {
+  type Match,
   type PlanInput,
   TABLE_NAME,
   type TablePlan,
@@ -177,13 +178,39 @@ test("where Docker's resolver is closed, its ports accept only what was redirect
   const accept = { kind: "accept" };
   assert.deepEqual(guards({ ...INPUT, closesResolver: true }), [
     { match: { isFromOutside: true }, action: accept },
-    PASSTHROUGH,
     { match: { protocol: "udp", destination: OURS, destinationPort: 40_001 }, action: accept },
     { match: { protocol: "tcp", destination: OURS, destinationPort: 40_002 }, action: accept },
     { match: { isDnat: true }, action: accept },
     { match: { protocol: "udp", destination: OURS }, action: { kind: "drop" } },
     { match: { protocol: "tcp", destination: OURS }, action: { kind: "drop" } },
   ]);
+});
+
+test("where Docker's resolver is closed, a mark leads to it only from one control group, and to other servers by itself", () => {
+  const passes = (input: PlanInput): Match[] => {
+    const chains = one(servingPlan(input)).chains.filter(({ hook }) => hook === "output");
+    const [zone = [], query = []] = chains.map(({ rules }) =>
+      rules.filter(({ action }) => action.kind === "accept").map(({ match }) => match),
+    );
+    assert.deepEqual(zone, query);
+    return zone;
+  };
+  const closed = { ...INPUT, closesResolver: true };
+  const passthroughGroup = { id: 42n, level: 2 };
+  assert.deepEqual(passes(INPUT), [{ mark: 0x11 }]);
+  assert.deepEqual(passes({ ...INPUT, passthroughGroup }), [{ mark: 0x11 }]);
+  assert.deepEqual(passes(closed), []);
+  assert.deepEqual(passes({ ...closed, passthroughGroup }), [{ mark: 0x11, controlGroup: passthroughGroup }]);
+  const redirects = [
+    { bind: OURS, fromInside: [OURS, "192.0.2.53"], fromPods: [] },
+    { bind: OURS, fromInside: ["192.0.2.53"], fromPods: [] },
+  ];
+  const beside = {
+    ...closed,
+    capture: { ...CONTAINER_CAPTURE, redirects },
+    listening: [...INPUT.listening, ...INPUT.listening],
+  };
+  assert.deepEqual(passes(beside), [{ mark: 0x11, destination: "192.0.2.53" }]);
 });
 
 const NODE: PlanInput = {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { capturedServers } from "../../../../src/container/watch/captured-servers.ts";
+import { capturedServers } from "../../../../src/container/watch/host-upstreams.ts";
 
 test("the first three servers, in their order, each once", () => {
   assert.deepEqual(capturedServers(["10.0.0.2", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.3"]), [

@@ -6,11 +6,12 @@ import { type IncomingMessage, type ServerResponse, createServer } from "node:ht
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { type TestContext, mock, test } from "node:test";
 
-import { codeOf } from "../../../../src/base/lib/fault.ts";
+import { codeOf, reasonOf } from "../../../../src/base/lib/fault.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { Engine } from "../../../../src/container/watch/engine.ts";
+import { countRounds } from "../../../support/rig/rounds.ts";
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -29,7 +30,7 @@ test("requests have their parameters", async (t) => {
   const paths: string[] = [];
   const engine = await engineThat(t, (response, { url = "" }) => {
     paths.push(decodeURIComponent(url));
-    response.end("{}");
+    response.end(/^\/(?:tasks|services)/.test(url) ? "[]" : "{}");
   });
   await engine.swarmNetwork("a/b");
   await engine.swarmTasks();
@@ -50,18 +51,105 @@ test("what the engine does not have is undefined, and other statuses are errors"
   assert.equal(await engine.network("n"), undefined);
   status = 503;
   assert.equal(await engine.swarmServices(), undefined);
-  await assert.rejects(engine.swarmNetwork("n"), /503.*why/);
+  await assert.rejects(engine.swarmNetwork("n"), (error) => /503.*why/.test(reasonOf(error)));
   await assert.rejects(engine.network("n"), (error) => codeOf(error) === "ENGINE_AWAY");
 });
 
-test("a list that is too long is refused, in whatever pieces it comes", async (t) => {
-  const engine = await engineThat(t, (response) => {
-    const piece = Buffer.alloc(1 << 20, " ");
-    for (let bytes = 0; bytes <= LIMITS.swarmListBytes; bytes += piece.length) response.write(piece);
-    response.end("{}");
+test("a list of other machines that is too long is refused", async (t) => {
+  const service = JSON.stringify({ Spec: { Name: "x".repeat(4_000) } });
+  const engine = await engineThat(t, (response, { url = "" }) => {
+    const count = LIMITS.swarmListBytes / 4_000;
+    const isNetwork = url.startsWith("/networks");
+    response.write(isNetwork ? '{"Services":{"a":{"Tasks":[' : "[");
+    const each = isNetwork ? JSON.stringify({ Name: "x".repeat(4_000) }) : service;
+    for (let index = 0; index <= count; index++) response.write(`${index === 0 ? "" : ","}${each}`);
+    response.end(isNetwork ? "]}}}" : "]");
   });
-  await assert.rejects(engine.swarmNetwork("n"), /the reply to .* is over \d+ bytes/);
+  await assert.rejects(engine.swarmNetwork("n"), (error) => /over \d+ bytes of what is read/.test(reasonOf(error)));
+  await assert.rejects(engine.swarmServices(), (error) =>
+    /what is read of the reply to .* is over \d+ bytes/.test(reasonOf(error)),
+  );
 });
+
+test("what nobody reads may be of any size: the rest is read, in steps between which other work runs", async (t) => {
+  const labels = { team: "x", "io.dns11.enable": "false", ...longLabels(40_000) };
+  const json = JSON.stringify({
+    Id: "c",
+    Config: { Labels: labels, Env: ["A=1", "KIND_DNS_SEARCH=a.test"] },
+    State: { Pid: 7 },
+  });
+  const engine = await engineThat(t, (response) => response.end(json));
+  const kept = {
+    Id: "c",
+    Config: { Labels: { "io.dns11.enable": "false" }, Env: ["KIND_DNS_SEARCH=a.test"] },
+    State: { Pid: 7 },
+  };
+  using rounds = countRounds();
+  assert.deepEqual(await engine.container("c"), kept);
+  assert.ok(rounds.count > 4, String(rounds.count));
+  engine.labels.add(["team"]);
+  assert.equal((await engine.container("c"))?.Config?.Labels?.["team"], "x");
+});
+
+test("who is read about is marked while it is read", async (t) => {
+  const engine = await engineThat(t, (response) => response.end('{"Id":"c"}'));
+  const marked: string[] = [];
+  engine.readStep = (id, step) => {
+    marked.push(id);
+    step();
+  };
+  await engine.container("c");
+  await engine.image("i", undefined, "d");
+  await engine.network("n");
+  assert.deepEqual(marked, ["c", "d"]);
+});
+
+test("an engine that falls silent in the middle of a reply is given up, and one that goes on is not", async (t) => {
+  const replies: ServerResponse[] = [];
+  const engine = await engineThat(t, (response) => {
+    response.write('{"Id":');
+    replies.push(response);
+  });
+  mock.timers.enable({ apis: ["setTimeout"] });
+  t.after(() => mock.timers.reset());
+  const begun = async (count: number): Promise<void> => {
+    while (replies.length < count) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const silent = engine.container("c");
+  await begun(1);
+  mock.timers.tick(LIMITS.inspectMs);
+  await assert.rejects(silent, (error) => /no whole reply to .* within 10 s/.test(reasonOf(error)));
+  const other = engine.container("c");
+  await begun(2);
+  mock.timers.tick(LIMITS.inspectMs - 1);
+  replies[1]?.end('"c"}');
+  assert.deepEqual(await other, { Id: "c" });
+});
+
+test("events of networks do not wait for those of containers, and both end when one of them does", async (t) => {
+  const streams = new Map<string, ServerResponse>();
+  const engine = await engineThat(t, (response, { url = "" }) => {
+    response.writeHead(200).flushHeaders();
+    streams.set(decodeURIComponent(url).includes('"network"') ? "network" : "container", response);
+  });
+  const connection = new AbortController();
+  t.after(() => connection.abort());
+  const events = (await engine.events(connection.signal))[Symbol.asyncIterator]();
+  assert.deepEqual([...streams.keys()].toSorted(), ["container", "network"]);
+  streams.get("container")?.write(`{"Type":"container","Actor":{"ID":"c","Attributes":{"a":"`);
+  const network = { Type: "network", Action: "connect", Actor: { ID: "n", Attributes: { container: "c" } } };
+  streams.get("network")?.write(`${JSON.stringify(network)}\n${JSON.stringify(network)}\n`);
+  for (let count = 0; count < 2; count++) assert.deepEqual((await events.next()).value, network);
+  streams.get("container")?.write(`b","exitCode":"1"}},"Action":"die"}\n`);
+  const died = { Type: "container", Actor: { ID: "c", Attributes: { exitCode: "1" } }, Action: "die" };
+  assert.deepEqual((await events.next()).value, died);
+  streams.get("network")?.end();
+  assert.equal((await events.next()).done, true);
+});
+
+function longLabels(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`label-${index}`, "y".repeat(200)]));
+}
 
 test("a socket that was chosen is asked, whatever DOCKER_HOST says", async (t) => {
   const before = process.env["DOCKER_HOST"];

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { EngineFile } from "../../../../src/container/namespace/engine-host.ts";
-import { extraHostsOf } from "../../../../src/container/watch/extra-hosts.ts";
+import { extraHostsOf } from "../../../../src/container/watch/container-files.ts";
 
 const HOSTS = `127.0.0.1\tlocalhost
 ::1\tlocalhost ip6-localhost

@@ -8,9 +8,16 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { guard } from "../../../../src/base/lib/guard.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../../../../src/container/facts/fact.ts";
-import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
+import { LabelKeys } from "../../../../src/container/facts/label-keys.ts";
+import type { EngineInfo } from "../../../../src/container/watch/engine.ts";
 import { type FollowedEngine, Follower, type FollowerHooks } from "../../../../src/container/watch/follower.ts";
-import type { ContainerJson, ImageJson, ListedJson, NetworkJson } from "../../../../src/container/watch/engine-json.ts";
+import type {
+  ContainerJson,
+  EngineEvent,
+  ImageJson,
+  ListedJson,
+  NetworkJson,
+} from "../../../../src/container/watch/engine-json.ts";
 import { Fault } from "../../../../src/base/lib/fault.ts";
 import { waitFor } from "../../../support/rig/wait.ts";
 
@@ -26,6 +33,7 @@ const INFO: EngineInfo = {
 /** An engine whose containers, events and failures the test controls. */
 class ScriptedEngine implements FollowedEngine {
   readonly running = new Map<string, ContainerJson>();
+  readonly labels = new LabelKeys();
   inspected: string[] = [];
   /** Inspects wait for this, as they do while a container is starting. */
   gate: Promise<void> = Promise.resolve();
@@ -434,6 +442,32 @@ test("labels of an image that is inspected late apply from then on, and count as
   await settle();
   assert.equal(source(), "known");
   assert.deepEqual(known.get("a")?.labels, BAKED);
+});
+
+test("labels that somebody wants to know later are read of all containers, and their images, before it goes on", async () => {
+  engine.images = async () => ({ Config: { Labels: BAKED } });
+  engine.put("a", { labels: BAKED, image: IMAGE });
+  const follower = follow();
+  await settle();
+  await follower.learnLabels(["io.dns11.enable"]);
+  assert.deepEqual([engine.inspected, engine.inspectedImages.length], [["a"], 1]);
+  engine.put("a", { labels: { ...BAKED, team: "x" }, image: IMAGE });
+  await follower.learnLabels(["team"]);
+  assert.deepEqual([engine.inspected, engine.inspectedImages.length], [["a", "a"], 2]);
+  assert.deepEqual(known.get("a")?.labels, { team: "x" });
+});
+
+test("a container that crashed dns11 while it was inspected is not inspected", async () => {
+  const failed: string[] = [];
+  engine.put("a");
+  engine.put("b");
+  follow({
+    barredBy: (id) => (id === "a" ? "it is quarantined" : undefined),
+    onInspectFailed: (id, reason) => failed.push(`${id}: ${reason}`),
+  });
+  await settle();
+  assert.deepEqual([engine.inspected, [...known.keys()]], [["b"], ["b"]]);
+  assert.deepEqual(failed, ["a: it is quarantined"]);
 });
 
 test("without an image, or if it is gone or cannot be inspected, all labels count as the image's", async () => {

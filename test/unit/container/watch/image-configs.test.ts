@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
+import { LabelKeys } from "../../../../src/container/facts/label-keys.ts";
 import type { ContainerJson, ImageJson, ImagePlatform } from "../../../../src/container/watch/engine-json.ts";
 import { ImageConfigs } from "../../../../src/container/watch/image-configs.ts";
 
@@ -25,6 +26,7 @@ beforeEach(() => {
     Config: { Labels: LABELS, ExposedPorts: { "80/tcp": {} } },
   });
   images = new ImageConfigs({
+    labels: new LabelKeys(),
     image: async (id, platform) => {
       inspected.push([id, platform]);
       return await answer(id);

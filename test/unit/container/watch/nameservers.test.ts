@@ -49,6 +49,14 @@ test("--dns is used, whatever the file says", () => {
   }
 });
 
+test("where Docker 29 has garbled the daemon's list at a reload, that list is used, but not in strict mode", () => {
+  const resolvConf = file("[invalid IP invalid IP]", OVERRIDDEN);
+  const given = { engineVersion: 29, resolvConf, daemonDns: (): readonly string[] => DAEMONS };
+  assert.deepEqual(nameservers({ ...given, followsHost: true }), listed(DAEMONS));
+  assert.deepEqual(nameservers({ ...given, followsHost: false }), UNKNOWN);
+  assert.deepEqual(nameservers({ ...given, followsHost: true, daemonDns: () => [] }), UNKNOWN);
+});
+
 for (const engineVersion of [26, 28]) {
   test(`a list of the daemon is used only as in the daemon's settings, on ${engineVersion}`, () => {
     for (const followsHost of [true, false]) {

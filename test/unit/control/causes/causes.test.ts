@@ -6,6 +6,7 @@ import { test } from "node:test";
 import type { Cause } from "../../../../src/api/causes.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { splitLabels } from "../../../../src/container/facts/labels.ts";
+import { clientCause } from "../../../../src/control/causes/broken-clients.ts";
 import { causesOf } from "../../../../src/control/causes/causes.ts";
 import { commandOf } from "../../../../src/base/lib/command-line.ts";
 import {
@@ -145,7 +146,7 @@ test("a name on another network of the project, with and without the network, in
       file: "/srv/shop/compose.yaml",
       service: "web",
       key: "services.web.networks",
-      change: 'add "back"; if it is there, create the container again',
+      change: "set it to [front, back]; if it is there, create the container again",
       command: `docker compose -p shop -f ${FILES} up -d --force-recreate web`,
     });
   }
@@ -167,7 +168,9 @@ test("a stopped container by its name, service and alias, with its exit code, ag
     assert.equal(lastingFix, null, "it was stopped on purpose");
   }
   assert.notEqual(first("cache.two", { gone: [stopped()] }).code, "not-running");
-  assert.equal(first("cache", { gone: [stopped({ exitCode: 1 })] }).lastingFix?.key, "services.cache.restart");
+  const failed = first("cache", { gone: [stopped({ exitCode: 1 })] });
+  assert.deepEqual([failed.fix, failed.lastingFix], ["docker logs --tail 20 shop-cache-1", null]);
+  assert.match(failed.advice ?? "", /code 1; when that is mended, start it: docker start shop-cache-1$/);
   assert.match(first("cache", { gone: [stopped({ state: "created", atMs: undefined })] }).sentence, /never started/);
 });
 
@@ -184,7 +187,7 @@ test("a name that exists only in another project", () => {
   assert.match(sentence, /is container other-queue-1 \(project other\) on network other_net/);
   assert.equal(
     lastingFix?.change,
-    'add "other_net", and declare networks.other_net with "external: true"; if it is there, create the container again',
+    'set it to [front, other_net], and declare networks.other_net with "external: true"; if it is there, create the container again',
   );
 });
 
@@ -280,6 +283,25 @@ test("what upstream servers are, and in what state, for names of the outside wor
     first("a.test", route({ servers: down })).sentence,
     /the only upstream server is down .*does not answer/,
   );
+  const failing = (...whats: string[]): Cause => {
+    const servers = whats.map((what, index) => ({
+      server: `host(10.0.0.${index + 1})`,
+      isDown: what === "late",
+      reason: "does not answer",
+      failed: { what, ...(what === "late" && { tookMs: 6_040 }) },
+    }));
+    return first("a.test", route({ servers }));
+  };
+  assert.match(failing("SERVFAIL").sentence, /^host\(10\.0\.0\.1\) answered SERVFAIL for "a\.test", but is up/);
+  assert.match(
+    failing("SERVFAIL", "REFUSED").sentence,
+    /10\.0\.0\.1\) SERVFAIL, host\(10\.0\.0\.2\) REFUSED, but are up/,
+  );
+  assert.equal(failing("REFUSED", "REFUSED").code, "upstream-refused");
+  assert.match(failing("silent").sentence, /has not answered for "a\.test" in time, but is up/);
+  const late = failing("late");
+  assert.equal(late.code, "upstream-slow");
+  assert.match(late.sentence, /answered for "a\.test" after 6\.0 s, when nobody waits any more/);
   assert.equal(first("a.test", route({ servers: [] })).code, "no-upstream");
   const internal = first("a.test", route({ servers: [], withheld: ["host(10.0.0.1)"] }));
   assert.equal(internal.code, "internal-network");
@@ -469,6 +491,33 @@ test("labels that Compose would not write are in no command", () => {
   assert.match(first("db", { owner: spaced }).lastingFix?.command ?? "", / -f '\/srv\/my shop\/\$\(id\)\.yaml' up /);
 });
 
+test("a container that was renamed, by its new name, where it could be reached by the old one", () => {
+  const queue = aContainer({
+    id: "q",
+    name: "backlog",
+    endpoints: [anEndpoint({ networkName: "shop_front", names: ["backlog"] })],
+  });
+  const formerNames = [{ containerId: "q", name: "Queue", atMs: performance.now() - 12_500 }];
+  // It resembles the old name, and has nothing to do with it.
+  const queues = composed("queues", "front");
+  const parts = { containers: [web, queues, queue], formerNames };
+  const { code, sentence, fix } = first("queue", parts);
+  assert.deepEqual([code, fix], ["renamed", "docker rename backlog Queue"]);
+  assert.equal(sentence, '"queue" is container backlog now: it was renamed 12 s ago');
+  assert.equal(first("queue.shop_front", parts).code, "renamed");
+  assert.notEqual(first("queue.shop_back", parts).code, "renamed");
+  assert.equal(first("queue", { ...parts, containers: [web, queues] }).code, "similar-name", "it is gone");
+  const elsewhere = { ...queue, endpoints: [anEndpoint({ networkName: "shop_back", names: ["backlog"] })] };
+  assert.equal(first("queue", { ...parts, containers: [web, elsewhere] }).code, "unknown-name");
+  const again = {
+    ...queue,
+    id: "r",
+    name: "queue",
+    endpoints: [anEndpoint({ networkName: "shop_front", names: ["queue"] })],
+  };
+  assert.equal(first("queue", { ...parts, containers: [web, queue, again] }).code, "resolves-now");
+});
+
 test("a container that was removed lately, and one that crashes", () => {
   const former = [
     {
@@ -504,4 +553,55 @@ test("what is no name says what the host in it is", () => {
     assert.ok(advice?.startsWith(`give shop-web-1 "${host}" where`), advice);
   }
   for (const name of ["_db._tcp", "1:2:3", "a/b", "ab:"]) assert.notEqual(first(name).code, "not-a-name", name);
+});
+
+test("programs that resolve nothing: theirs ends over and over, or their network was that of a container that is gone", () => {
+  const labels = web.labels;
+  const shared = (id: string, startedAt: string): ContainerFact =>
+    aContainer({ id: "side", name: "side", labels, networkMode: `container:${id}`, startedAt, endpoints: [] });
+  const of = (fact: ContainerFact, gone: readonly StoppedContainer[] = [], other = web): Cause | undefined => {
+    const all = [runningContainer(other), runningContainer(fact), ...gone.map((each) => stoppedContainer(each))];
+    const known = new KnownContainers(all);
+    return clientCause(known.byId("side") ?? assert.fail(), known, NOW);
+  };
+  const later = "2026-01-01T11:00:00Z";
+  const earlier = "2026-01-01T10:00:00Z";
+  assert.match(of(shared("0123456789abcdef", later))?.fix ?? "", /^docker compose .* --force-recreate web$/);
+  assert.equal(of({ ...shared("0123456789abcdef", later), labels: {} })?.fix, null);
+  assert.equal(of(shared("gone", later), [stopped()])?.fix, "docker start shop-cache-1 && docker restart side");
+  assert.equal(of(shared(web.id, later), [], { ...web, startedAt: earlier }), undefined);
+  assert.equal(of(shared(web.id, earlier), [], { ...web, startedAt: later })?.fix, "docker restart side");
+  const waits = stoppedContainer(stopped({ state: "restarting", exitCode: 7, restarts: 4 }));
+  assert.match(
+    clientCause(waits, new KnownContainers([]), NOW)?.sentence ?? "",
+    /^container shop-cache-1 ends and is started again, over and over: 4 times so far, it has ended with code 7, /,
+  );
+});
+
+test("a character that settings have left in a name is named, and so is a variable", () => {
+  for (const [name, what, advice] of [
+    ["api\\013", /has a carriage return, .* \(\\013\)$/, /"api": its environment/],
+    ['\\"api\\"', /has a quotation mark/, /"api": its environment/],
+    ["'api'", /has a quotation mark/, /"api"/],
+    ["api\\010", /has a line feed/, /"api"/],
+    ["${DB_HOST}", /has a variable that nobody has put a value for \(\$\{DB_HOST\}\)$/, /^set DB_HOST where/],
+    ["\\$DB_HOST", /has a variable/, /^set DB_HOST where/],
+  ] as const) {
+    const { code, sentence, advice: shown = "", isBreaking } = first(name);
+    assert.deepEqual([code, isBreaking], ["not-a-name", true], name);
+    assert.match(sentence, what);
+    assert.match(shown, advice);
+  }
+  assert.equal(first("_dmarc.example.com").code, "does-not-exist");
+});
+
+test("what is put after the name of a service", () => {
+  for (const name of ["api.local", "api.docker", "API.front."]) {
+    const { code, advice = "", isBreaking } = first(name);
+    assert.deepEqual([code, isBreaking], ["similar-name", true], name);
+    assert.match(advice, /^change the name to "api" where shop-web-1 is given it/);
+  }
+  assert.match(first("api.front").sentence, /; with its network it is "api\.shop_front"$/);
+  for (const name of ["nobody.local", "api.example", "api.front.local"])
+    assert.equal(first(name).code, "does-not-exist", name);
 });

@@ -13,11 +13,12 @@ import { Leases } from "../../../../src/control/lease/leases.ts";
 import { readRule } from "../../../../src/control/lease/rule-reader.ts";
 import { RuleBook } from "../../../../src/query/verdict/rule-book.ts";
 import { countRounds } from "../../../support/rig/rounds.ts";
+import { runs } from "../../../support/rig/runs.ts";
 
 const HOLDER = { pid: 7, command: "suite" };
 const open = (): { book: RuleBook; leases: Leases; lease: Lease } => {
   const book = new RuleBook();
-  const leases = new Leases({ book, facts: () => new Map() });
+  const leases = new Leases({ book, facts: () => new Map(), learnLabel: async () => await Promise.resolve() });
   return { book, leases, lease: leases.open(HOLDER) };
 };
 const onlySome = JSON.stringify({ rule: { action: "only", names: ["db"] } });
@@ -220,6 +221,6 @@ test("whatever a line is, it is answered once, and by no internal error", async 
       assert.equal(reply.line, (lines += 1));
       assert.ok(reply.error === undefined || reply.error.length < 2_000);
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(300) },
   );
 });

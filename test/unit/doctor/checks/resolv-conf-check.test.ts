@@ -24,6 +24,21 @@ test("files as Docker writes them have no findings", () => {
   }
 });
 
+test("where a reload of Docker 29.0 to 29.2 has garbled the servers, that is the cause", () => {
+  const texts = [
+    ["nameserver 127.0.0.11\noptions ndots:0\n\n# ExtServers: [invalid IP]\n", true],
+    ["nameserver 127.0.0.11\n# ExtServers: [10.0.0.1 invalid IP]\n", true],
+    ["nameserver invalid IP\n", false],
+  ] as const;
+  for (const [text, isServed] of texts) {
+    assert.match(
+      check(text, isServed)["resolv-conf"] ?? "",
+      /^problem: .*"invalid IP".* 29\.0 to 29\.2 .* reload/,
+      text,
+    );
+  }
+});
+
 test("servers after the third are not queried", () => {
   const others = "nameserver 10.0.0.1\nnameserver 10.0.0.2\nnameserver 10.0.0.3\n";
   assert.match(
@@ -50,5 +65,16 @@ test("options that the C library ignores are reported, each with the reason", ()
   assert.match(
     wrong ?? "",
     /^warning: .*: "ndots:x" needs a number; "rotate:1": rotate takes no value; "attempts:0" .*; "usevc" is not a known option/,
+  );
+});
+
+test("what to change is said in the words of whoever made the container, and is what Docker itself sets", () => {
+  const text = "nameserver 127.0.0.11\nsearch a.test b.test c.test\noptions ndots:5\n";
+  const remedyOf = (compose?: { readonly service: string; readonly file: string | null }): string =>
+    resolvConfFindings({ text, origin: "engine" }, true, compose).find(({ code }) => code === "search")?.remedy ?? "";
+  assert.match(remedyOf(), /set ndots:0, as Docker does: docker run --dns-opt ndots:0\.$/);
+  assert.match(
+    remedyOf({ service: "web", file: "/srv/compose.yaml" }),
+    /set ndots:0, as Docker does: services\.web\.dns_opt in \/srv\/compose\.yaml\.$/,
   );
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { OwnQueries } from "../../../../src/query/client/own-queries.ts";
+import { OwnQueries } from "../../../../src/query/client/client.ts";
 
 function rig(): { own: OwnQueries; pass: (ms: number) => void } {
   let now = 0;

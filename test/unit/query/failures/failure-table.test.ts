@@ -8,6 +8,7 @@ import * as fc from "fast-check";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { FailureRecord } from "../../../../src/base/model/failure-record.ts";
+import { FLAGS_AT, TC } from "../../../../src/base/dns/header.ts";
 import { RCODE } from "../../../../src/base/dns/rcode.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
 import { FailureTables } from "../../../../src/query/failures/failure-tables.ts";
@@ -97,6 +98,15 @@ test("a success of the same name and type is noted, of another type or name it i
   assert.equal(rig.record("db").successMs, rig.nowMs);
 });
 
+test("a truncated reply is no success: it sends the client to TCP", () => {
+  const rig = new Rig();
+  rig.ask("db", RCODE.SERVFAIL);
+  const outcome = anAnswer("db", 0);
+  outcome.reply[outcome.at + FLAGS_AT] = (outcome.reply[outcome.at + FLAGS_AT] ?? 0) | TC;
+  rig.table.note(outcome);
+  assert.equal(rig.record("db").successMs, undefined);
+});
+
 test("a failure just before a related name resolves may be a step of one lookup", () => {
   const rig = new Rig();
   rig.ask("db.corp.test", RCODE.NXDOMAIN);
@@ -177,7 +187,7 @@ test("without failures there is no memory; with any number of them at most 4 KB"
   const failures = Array.from({ length: 200 }, (_, i) => [`name-${i}`, `name-${i}.outside.test`])
     .flat()
     .map((name) => anAnswer(name, RCODE.NXDOMAIN));
-  const rigs = Array.from({ length: 1_000 }, () => new Rig());
+  const rigs = Array.from({ length: 100 }, () => new Rig());
   await outputTaken();
   const before = await settledBufferBytes();
   for (const { table } of rigs) table.note(success);
@@ -193,7 +203,7 @@ test("a flood of outside names evicts no name like a container's, nor a known na
   rig.tables.setContainerNames((labels, length) => presentation(labels, 0, length).endsWith(".back"));
   rig.ask("db", RCODE.NXDOMAIN);
   rig.ask("db.back", RCODE.NXDOMAIN);
-  for (let i = 0; i < 50_000; i++) {
+  for (let i = 0; i < 10_000; i++) {
     rig.ask(`random-${i}.outside.test`, RCODE.NXDOMAIN);
     if (i % 100 === 0) rig.nowMs += 1;
   }

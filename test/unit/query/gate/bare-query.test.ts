@@ -12,6 +12,7 @@ import { type ContentsVisitor, visitContents } from "../../../../src/query/wire/
 import { Question } from "../../../../src/query/wire/question.ts";
 import { refusedReply } from "../../../../src/query/wire/refused-reply.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
+import { runs } from "../../../support/rig/runs.ts";
 
 const SECRET = "736563726574";
 const OFFSET = 7;
@@ -131,6 +132,6 @@ test("damaged replies are read to their end or refused, and never make up an add
       for (const [at, byte] of changes) damaged[at] = byte;
       for (const each of seen(damaged).found) assert.ok(each.length <= 255);
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(300) },
   );
 });

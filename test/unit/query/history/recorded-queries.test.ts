@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../../../src/base/model/local-source.ts";
 import { DENIED, type NameSearch, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
-import { probeQuery } from "../../../../src/base/model/probe-message.ts";
+import { kernelProbeQuery, probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
 import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, aClient } from "../../../support/scripted/builders.ts";
@@ -16,7 +16,7 @@ import { QueryPath, clientWith, realNow } from "../../support/query-path.ts";
 import { answerOnce } from "../../support/reply.ts";
 import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
 
-const NONCE = "0123456789abcdef";
+const NONCE = "0123456789abcdef01234567";
 
 for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
   test(`${mode}: a query that is answered at once is recorded with its rcode`, () => {
@@ -77,13 +77,19 @@ test("an unsupported EDNS version is recorded with the rcode that only an OPT ca
   assert.deepEqual(linesOf(history), ["web A 16 refused udp"]);
 });
 
-test("our own probe is not recorded; a similar query is", () => {
+test("our own probe is not recorded, also late and at another client of its namespace; a similar query is", () => {
   const history = aHistory();
   const client = aClient(aView(), undefined, history);
-  client.probeNonce = NONCE;
+  client.expectProbe(NONCE);
   answerOnce(probeQuery(NONCE, 1), { behaviour: DEFAULT_BEHAVIOUR, client });
   assert.ok(client.probeSeen.udp);
   assert.deepEqual(linesOf(history), []);
+  client.probeNonce = undefined;
+  for (const late of [client, aClient(aView(), undefined, history)]) {
+    for (const query of [probeQuery(NONCE, 1), kernelProbeQuery(NONCE, 2)])
+      answerOnce(query, { behaviour: DEFAULT_BEHAVIOUR, client: late });
+    assert.deepEqual([linesOf(history), late.counters.queries, late.counters.nxdomain], [[], 0, 0]);
+  }
   answerOnce(probeQuery("another", 1), { behaviour: DEFAULT_BEHAVIOUR, client });
   assert.deepEqual(linesOf(history), ["another.dns11.invalid TXT 3 local udp"]);
 });

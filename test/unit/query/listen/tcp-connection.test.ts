@@ -75,17 +75,38 @@ test("a message without an answer is skipped, and the next one is answered", asy
   assert.equal(rig.queryClient.counters.ignored, 3);
 });
 
-test("after 128 queries, all answered, the connection is closed", async () => {
+test("as many queries as a client sends at once are answered, and the connection stays open", async () => {
   await using rig = await tcpListening();
-  await rig.client.send(...Array.from({ length: LIMITS.tcpQueries + 2 }, (_, id) => aQuery({ id })));
-  for (let id = 0; id < LIMITS.tcpQueries; id++) assert.equal(readReply(await rig.client.receive()).id, id);
-  assert.equal(await rig.client.gone, "end");
-  assert.equal(rig.queryClient.counters.queries, LIMITS.tcpQueries);
+  await rig.client.send(...Array.from({ length: 5000 }, (_, id) => aQuery({ id })));
+  for (let id = 0; id < 5000; id++) assert.equal(readReply(await rig.client.receive()).id, id);
+  await rig.client.send(aQuery({ id: 5000 }));
+  assert.equal(readReply(await rig.client.receive()).id, 5000);
 });
 
-test("the last of 128 queries is answered although it is forwarded", async () => {
+test("of many queries that are forwarded, the next are read as answers are given", async () => {
   await using rig = await tcpListening();
-  const before = Array.from({ length: LIMITS.tcpQueries - 1 }, (_, id) => aQuery({ id }));
+  await rig.client.send(...Array.from({ length: 300 }, (_, id) => aQuery({ id, name: "slow" })));
+  for (let id = 0; id < 300; id++) {
+    await rig.upstream.until(id + 1);
+    assert.ok(rig.upstream.length <= id + LIMITS.tcpPipelined, `${rig.upstream.length} after ${id} answers`);
+    rig.upstream.answer(id);
+    assert.equal(readReply(await rig.client.receive()).id, id);
+  }
+});
+
+const STRICT = { pipelinedMax: 1, queriesMax: LIMITS.tcpQueriesStrict };
+
+test("in strict mode the connection is closed after 128 queries, all answered", async () => {
+  await using rig = await tcpListening(STRICT);
+  await rig.client.send(...Array.from({ length: 130 }, (_, id) => aQuery({ id })));
+  for (let id = 0; id < 128; id++) assert.equal(readReply(await rig.client.receive()).id, id);
+  assert.equal(await rig.client.gone, "end");
+  assert.equal(rig.queryClient.counters.queries, 128);
+});
+
+test("the last of 128 queries in strict mode is answered although it is forwarded", async () => {
+  await using rig = await tcpListening(STRICT);
+  const before = Array.from({ length: 127 }, (_, id) => aQuery({ id }));
   await rig.client.send(...before, aQuery({ id: 999, name: "slow" }));
   for (const { length } = before; rig.queryClient.counters.local < length;) await rig.client.receive();
   await rig.upstream.until(1);

@@ -96,10 +96,10 @@ test("a client that reads no replies is not read further, and disconnected in ti
   };
   await using rig = await tcpListening({ answerer });
   rig.client.socket.pause();
-  await rig.client.send(...Array.from({ length: 120 }, (_, id) => aQuery({ id })));
+  rig.client.socket.write(Buffer.concat(Array.from({ length: 50_000 }, () => withLength(aQuery()))));
   await settled(rig);
   // The kernel buffers some megabytes; beyond those, there are as many as may be unread, and one more.
-  assert.ok(answers > 10 && answers < 120, `${answers} of 120 are answered`);
+  assert.ok(answers > 10 && answers < 120, `${answers} are answered`);
   assert.equal(rig.connections.count, 1);
   clock.advance(LIMITS.tcpIdleMs);
   await rig.until(() => rig.connections.count === 0);

@@ -5,8 +5,6 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { Health } from "../../../../src/query/upstream/health.ts";
-import { zoneOf } from "../../../../src/query/upstream/zone.ts";
-import { aQuery } from "../../../support/scripted/builders.ts";
 
 const [ATTACKER, VICTIM] = [1, 2];
 const SPAN_MS = LIMITS.downAfterMs;
@@ -14,7 +12,7 @@ const SPAN_MS = LIMITS.downAfterMs;
 test("a server that is silent for one container is down for that one alone, if another one uses it, too", () => {
   const { health, changes } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
+  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER, at);
   assert.deepEqual(
     [health.checkIsDown(SPAN_MS, ATTACKER), health.checkIsDown(SPAN_MS, VICTIM), health.checkIsDown(SPAN_MS)],
     [true, false, false],
@@ -25,8 +23,8 @@ test("a server that is silent for one container is down for that one alone, if a
 test("a query of another container that has just been sent proves nothing yet", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= 2 * SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
-  health.recordQuery(2 * SPAN_MS, VICTIM);
+  for (let at = 0; at <= 2 * SPAN_MS; at += 100) health.recordQuery(at, ATTACKER, at);
+  health.recordQuery(2 * SPAN_MS, VICTIM, 0);
   assert.equal(health.checkIsDown(2 * SPAN_MS + 100, VICTIM), false);
   assert.equal(health.checkIsDown(3 * SPAN_MS, VICTIM), true, "it has been silent long enough");
   assert.equal(health.checkIsDown(3 * SPAN_MS), true);
@@ -34,7 +32,7 @@ test("a query of another container that has just been sent proves nothing yet", 
 
 test("if no other container uses the server, one container decides for all", () => {
   const { health, changes } = watched();
-  for (let count = 0; count < LIMITS.downAfterQueries; count++) health.recordQuery(0, VICTIM);
+  for (let count = 0; count < LIMITS.downAfterQueries; count++) health.recordQuery(0, VICTIM, count);
   assert.equal(health.checkIsDown(SPAN_MS), true);
   assert.deepEqual(changes, ["down: does not answer"]);
 });
@@ -42,59 +40,62 @@ test("if no other container uses the server, one container decides for all", () 
 test("any answer to any container ends the suspicion", () => {
   const { health, changes } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
+  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER, at);
   assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), true);
   answer(health, VICTIM, SPAN_MS);
   assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), false);
   assert.equal(changes.at(-1), "up: answers again");
 });
 
-test("failures of one container's names do not bring it down for others; those of several do", () => {
+test("one name that is asked for at once for several types is one sign of silence; another one, or trying again, is another", () => {
   const { health } = watched();
-  answer(health, VICTIM, 0);
-  for (let count = 0; count < 100; count++) fail(health, ATTACKER, count, count);
-  assert.deepEqual([health.checkIsDown(100, ATTACKER), health.checkIsDown(100, VICTIM)], [true, false]);
-  for (let count = 0; count < LIMITS.downAfterErrorsOthers; count++) fail(health, VICTIM, 200, 1);
-  assert.deepEqual(
-    [health.checkIsDown(200, VICTIM), health.checkIsDown(200)],
-    [false, false],
-    "one zone of the victim",
-  );
-  fail(health, VICTIM, 200, 2);
-  assert.deepEqual([health.checkIsDown(300, VICTIM), health.checkIsDown(300)], [true, true]);
+  const ask = (times: number, what: number): void => {
+    for (let count = 0; count < times; count++) health.recordQuery(0, VICTIM, what);
+  };
+  ask(100, 7);
+  assert.equal(health.checkIsDown(2 * SPAN_MS), false);
+  ask(1, 8);
+  health.recordRepeat();
+  assert.equal(health.checkIsDown(2 * SPAN_MS), false);
+  ask(1, 9);
+  assert.equal(health.checkIsDown(2 * SPAN_MS), true);
 });
 
-test("a zone that fails does not bring a server down, however often it is queried; two zones do", () => {
+test("errors bring no server down, and a quick one shows that a server is back", () => {
   const { health, changes } = watched();
-  for (let count = 0; count < 1_000; count++) fail(health, VICTIM, count, 7);
-  assert.deepEqual([health.checkIsDown(1_000), changes], [false, []]);
-  fail(health, VICTIM, 1_000, 8);
-  assert.equal(health.checkIsDown(1_000), true);
-  assert.deepEqual(changes, ["down: answers with errors only"]);
+  for (let count = 0; count < 100; count++) fail(health, VICTIM, count, 1);
+  assert.deepEqual([health.checkIsDown(100), changes], [false, []]);
+  health.recordUnreachable(100, "ECONNREFUSED");
+  fail(health, VICTIM, 200, SPAN_MS);
+  assert.equal(health.checkIsDown(200), true, "it takes so long where it cannot resolve anything");
+  fail(health, VICTIM, 300, 1);
+  assert.deepEqual(changes, ["down: ECONNREFUSED", "up: answers again"]);
 });
 
-test("only silence and what is unreachable are faults of transport, also when the server comes back", () => {
+test("a server that usually takes longer than a second is not silent after one", () => {
+  const { health } = watched();
+  for (let count = 0; count < 10; count++) answer(health, VICTIM, 0, 1_500);
+  for (let count = 0; count < LIMITS.downAfterQueries; count++) health.recordQuery(0, VICTIM, count);
+  assert.equal(health.checkIsDown(1_500), false);
+  assert.equal(health.checkIsDown(LIMITS.downAfterMsSlow), true);
+});
+
+test("only what is seen by one container alone is no fault of transport", () => {
   const transports: boolean[] = [];
   const health = new Health((_isUp, _reason, isByTransport) => transports.push(isByTransport));
-  for (let count = 0; count < LIMITS.downAfterErrors; count++) fail(health, VICTIM, 0, count);
-  answer(health, VICTIM, 1);
-  health.recordUnreachable(2, "ECONNREFUSED");
-  answer(health, VICTIM, 3);
+  answer(health, VICTIM, 0);
+  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER, at);
+  assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), true);
+  answer(health, VICTIM, SPAN_MS);
+  health.recordUnreachable(SPAN_MS, "ECONNREFUSED");
+  answer(health, VICTIM, SPAN_MS);
   assert.deepEqual(transports, [false, false, true, true]);
-});
-
-test("the zone of a name is its last two labels, in any letter case", () => {
-  const zone = (name: string): number => zoneOf(aQuery({ name }));
-  assert.equal(zone("a.b.Example.org"), zone("x.example.ORG"));
-  assert.notEqual(zone("a.example.org"), zone("a.example.net"));
-  assert.equal(zone("db"), zone("web"), "names with one label are in the root zone");
-  assert.equal(zoneOf(Buffer.alloc(4)), zone("db"));
 });
 
 test("an unreachable server is down for all", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
-  health.recordQuery(1, ATTACKER);
+  health.recordQuery(1, ATTACKER, 0);
   health.recordUnreachable(1, "ECONNREFUSED");
   assert.equal(health.checkIsDown(1, VICTIM), true);
 });
@@ -120,7 +121,7 @@ test("an error of a socket that does not concern the server is no such report", 
 test("a server that is down for one container gets trial queries from that one", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
-  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER);
+  for (let at = 0; at <= SPAN_MS; at += 100) health.recordQuery(at, ATTACKER, at);
   assert.equal(health.checkIsDown(SPAN_MS, ATTACKER), true);
   const laterMs = SPAN_MS + LIMITS.trialMsFirst;
   assert.deepEqual([health.takeTrial(laterMs, VICTIM), health.takeTrial(laterMs, ATTACKER)], [false, true]);
@@ -131,12 +132,12 @@ function watched(): { readonly health: Health; readonly changes: string[] } {
   return { health: new Health((isUp, reason) => changes.push(`${isUp ? "up" : "down"}: ${reason}`)), changes };
 }
 
-function answer(health: Health, by: number, atMs: number): void {
-  health.recordQuery(atMs, by);
-  health.recordAnswer(atMs, 1);
+function answer(health: Health, by: number, atMs: number, tookMs = 1): void {
+  health.recordQuery(atMs, by, 0);
+  health.recordAnswer(atMs, tookMs);
 }
 
-function fail(health: Health, by: number, atMs: number, zone: number): void {
-  health.recordQuery(atMs, by);
-  health.recordFailure(atMs, 1, by, zone);
+function fail(health: Health, by: number, atMs: number, tookMs: number): void {
+  health.recordQuery(atMs, by, 0);
+  health.recordFailure(atMs, tookMs);
 }

@@ -34,6 +34,8 @@ const OPTIONS: Readonly<Record<string, readonly [number, Buffer, boolean]>> = {
   "reporting channel of a name": [18, aName("errors.example"), true],
   "reporting channel without its end": [18, aName("errors.example").subarray(0, -1), false],
   "reporting channel that points to itself": [18, aPointer(0), false],
+  "zone version of one octet": [19, Buffer.alloc(1), false],
+  "zone version of two octets": [19, Buffer.alloc(2), true],
   "an unknown option": [65_001, Buffer.alloc(5, 0xff), true],
 };
 

@@ -41,6 +41,6 @@ for (const [whose, image, service] of [
 test("a container that ends before that has started, too", () => {
   const { recorder, put, recorded } = rig();
   put(AWAITED);
-  recorder.onGone(AWAITED.id, 1);
+  recorder.onGone(AWAITED.id, { exitCode: 1, isAsked: false });
   assert.deepEqual(recorded(), ["container-started null", "container-died null"]);
 });

@@ -116,3 +116,23 @@ test("a damaged file means no crashes, and without a folder the history is kept 
   for (let crash = 0; crash < LIMITS.crashesUntilQuarantine; crash++) inMemory.recordEnd(attaching("a"));
   assert.ok(inMemory.quarantineOf("a") !== undefined && errors.length > 0);
 });
+
+test("after the clock was set back a quarantine lasts as long as it would have from then on, also in the next process", () => {
+  const runs = new Runs();
+  for (let index = 0; index < 3; index++) runs.next(attaching("a"));
+  runs.nowMs -= LIMITS.quarantineMsMax;
+  const untilMs = runs.nowMs + LIMITS.quarantineMs;
+  assert.equal(runs.open().nextEndMs, untilMs);
+  runs.nowMs += LIMITS.quarantineMs / 2;
+  assert.equal(runs.open().quarantineOf("a")?.untilMs, untilMs);
+  runs.nowMs = untilMs;
+  assert.equal(runs.open().quarantineOf("a"), undefined);
+});
+
+test("crashes from before the clock was set back by more than a minute are not consecutive", () => {
+  const runs = new Runs();
+  runs.next(attaching("a"));
+  runs.next(attaching("a"));
+  runs.nowMs -= LIMITS.crashWindowMs * 2;
+  assert.equal(runs.open().isSuspect("a"), false);
+});

@@ -43,6 +43,7 @@ for (const [what, ending, end, context] of [
     "SIGKILL",
     { doing: "answering", containerId: ID },
   ],
+  ["it inspects", `recorder.inspecting("${ID}", die);`, "SIGKILL", { doing: "inspecting", containerId: ID }],
   ["it attaches", `recorder.attaching("${ID}", die);`, "SIGKILL", { doing: "attaching", containerId: ID }],
   ["it is idle", "guard.run('udp', 5000, () => {}); die();", "SIGKILL", null],
   ["it works for an unknown client", "guard.run('udp', 4999, die);", "SIGKILL", null],

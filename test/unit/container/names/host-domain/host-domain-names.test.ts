@@ -5,14 +5,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
-import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
-import { DENIED, FOUND, MISS } from "../../../../../src/base/model/visible-names.ts";
 import type { NameSettings } from "../../../../../src/container/names/source/name-settings.ts";
-import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
-import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
-import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { placed } from "../../../support/reply.ts";
+import { aContainer, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { aDirectory, answerTo } from "../../../support/names.ts";
 
 function container(
   name: string,
@@ -35,27 +32,22 @@ const OTHERS = [
 ];
 
 function world(names: Partial<NameSettings> = {}, domain: string | undefined = "docker"): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names });
-  for (const name of ["one", "two", "bridge"]) directory.putNetwork(aNetworkFact({ name }));
-  directory.putNetwork(aNetworkFact({ name: "dark", isInternal: true }));
-  for (const fact of [CLIENT, ...OTHERS.slice(0, 2)]) directory.putContainer(fact);
+  const networks = ["one", "two", "bridge", { name: "dark", isInternal: true }];
+  const directory = aDirectory([CLIENT, ...OTHERS.slice(0, 2)], { names, networks });
   directory.names.hostDomain.setDomain(domain);
   for (const fact of OTHERS.slice(2)) directory.putContainer(fact);
   return directory;
 }
 
 function found(directory: Directory, name: string, asker = CLIENT): string {
-  const names = new LocalNames(DEFAULT_BEHAVIOUR);
-  const result = names.find(placed(aQuery({ name })).question, directory.viewOf(asker));
-  if (result === FOUND) return names.search.addresses.v4.join(".");
-  return result === DENIED ? "denied" : result === MISS ? "missing" : String(result);
+  return answerTo(directory.viewOf(asker), name);
 }
 
 test("its own networks: by name, network, service and number, in any letter case, and any name below these", () => {
   const directory = world();
   const all = ["web", "WEB", "web.one", "front.shop", "1.front.shop", "api.web", "a.b.web.one", "a.1.front.shop"];
   for (const name of all) assert.equal(found(directory, `${name}.Docker`), "10.1.0.3", name);
-  assert.equal(found(directory, "docker"), "", "the domain itself has no address");
+  assert.equal(found(directory, "docker"), "empty", "the domain itself has no address");
   directory.putContainer(container("once", "one", "10.1.0.4", { ...SERVICE, [COMPOSE_LABEL.oneOff]: "True" }));
   for (const name of ["front.shop", "1.front.shop"]) assert.equal(found(directory, `${name}.docker`), "10.1.0.3", name);
   assert.equal(found(directory, "once.docker"), "10.1.0.4");
@@ -64,31 +56,31 @@ test("its own networks: by name, network, service and number, in any letter case
 test("what it does not see does not exist, and other domains are not concerned", () => {
   const directory = world();
   for (const name of ["db", "db.two", "secret", "plain", "nobody", "web.two"])
-    assert.equal(found(directory, `${name}.docker`), "denied", name);
+    assert.equal(found(directory, `${name}.docker`), "NXDOMAIN", name);
   for (const name of ["web.docker.test", "xdocker", "web.notdocker"])
-    assert.equal(found(directory, name), "missing", name);
+    assert.equal(found(directory, name), "forwarded", name);
 });
 
 test("other networks by the setting visible, never internal ones; those on the bridge by the setting default-bridge", () => {
   const directory = world({ visible: "all" });
   for (const name of ["db.docker", "db.two.docker", "x.db.docker"])
     assert.equal(found(directory, name), "10.2.0.3", name);
-  assert.equal(found(directory, "shared.docker"), "10.1.0.2.10.1.0.3", "its own networks first");
-  assert.equal(found(directory, "secret.docker"), "denied");
-  assert.equal(found(directory, "plain.docker"), "denied");
+  assert.equal(found(directory, "shared.docker"), "10.1.0.2 10.1.0.3", "its own networks first");
+  assert.equal(found(directory, "secret.docker"), "NXDOMAIN");
+  assert.equal(found(directory, "plain.docker"), "NXDOMAIN");
   const withBridge = world({ visible: "all", defaultBridge: "names" });
   assert.equal(found(withBridge, "plain.docker", PLAIN), "10.0.0.2");
-  assert.equal(found(withBridge, "plain.docker"), "denied");
+  assert.equal(found(withBridge, "plain.docker"), "NXDOMAIN");
 });
 
 test("without the domain, and for a container or network that is gone, nothing is left", () => {
   const directory = world();
   directory.putContainer({ ...OTHERS[0], endpoints: [] } as ContainerFact);
-  assert.equal(found(directory, "web.docker"), "denied");
+  assert.equal(found(directory, "web.docker"), "NXDOMAIN");
   directory.putContainer(OTHERS[0] as ContainerFact);
   assert.equal(found(directory, "web.docker"), "10.1.0.3");
   directory.removeContainer("id-web");
-  assert.equal(found(directory, "web.docker"), "denied");
+  assert.equal(found(directory, "web.docker"), "NXDOMAIN");
   directory.names.hostDomain.setDomain(undefined);
-  assert.equal(found(directory, "web.docker"), "missing");
+  assert.equal(found(directory, "web.docker"), "forwarded");
 });

@@ -6,13 +6,11 @@ import { test } from "node:test";
 import { reverseLabels, addressBytes } from "../../../../../src/base/model/address.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { hashOf } from "../../../../../src/base/model/label-table.ts";
-import { FOUND } from "../../../../../src/base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../../../src/base/model/name-choices.ts";
-import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, NetworkFact } from "../../../../../src/container/facts/fact.ts";
-import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
-import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { placed } from "../../../support/reply.ts";
+import { TYPE, aContainer, aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { aDirectory, answerTo } from "../../../support/names.ts";
 
 const PROJECT = "com.docker.compose.project";
 const NETWORKS: readonly Partial<NetworkFact>[] = [
@@ -37,23 +35,17 @@ const OTHERS = [
 ];
 
 function directoryOf(visible: VisibleSetting, asker: ContainerFact): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { visible } });
-  for (const network of NETWORKS) directory.putNetwork(aNetworkFact(network));
-  for (const each of [asker, ...OTHERS]) directory.putContainer(each);
-  return directory;
+  return aDirectory([asker, ...OTHERS], { names: { visible }, networks: NETWORKS });
 }
 
-function found(name: string, visible: VisibleSetting, asker = client): string | undefined {
-  const names = new LocalNames(DEFAULT_BEHAVIOUR);
+function found(name: string, visible: VisibleSetting, asker = client): string {
   const view = directoryOf(visible, asker).viewOf(asker);
-  const result = names.find(placed(aQuery({ name })).question, view);
-  if (result !== FOUND) return undefined;
-  const { v4, v6 } = names.search.addresses;
-  return `${v4.join(".")}${v6.length === 0 ? "" : " and IPv6"}`;
+  const isIPv6 = answerTo(view, name, TYPE.AAAA).includes(":");
+  return `${answerTo(view, name)}${isIPv6 ? " and IPv6" : ""}`;
 }
 
 test("by default only the container's own networks are visible", () => {
-  assert.equal(found("web.two", "network"), undefined);
+  assert.equal(found("web.two", "network"), "forwarded");
   assert.equal(found("client.one", "network"), "10.1.0.2 and IPv6");
 });
 
@@ -65,13 +57,13 @@ test("with all, NAME.NETWORK of every other network is, in any letter case; the 
   ] as const)
     assert.equal(found(name, "all"), address, name);
   for (const name of ["web", "api", "nobody.two", "web.three", "x.web.two", "two"])
-    assert.equal(found(name, "all"), undefined, name);
+    assert.equal(found(name, "all"), "forwarded", name);
 });
 
 test("nothing of internal and swarm networks is visible, and nothing to a container without a way out", () => {
-  for (const name of ["secret.dark", "node.mesh"]) assert.equal(found(name, "all"), undefined, name);
+  for (const name of ["secret.dark", "node.mesh"]) assert.equal(found(name, "all"), "forwarded", name);
   const inside = container("inside", "dark", "10.4.0.9");
-  assert.equal(found("web.two", "all", inside), undefined);
+  assert.equal(found("web.two", "all", inside), "forwarded");
 });
 
 test("addresses of a family are told where the container has a gateway of that family", () => {
@@ -79,18 +71,18 @@ test("addresses of a family are told where the container has a gateway of that f
   const both = aContainer({ id: "client", name: "client", endpoints: [anEndpoint(endpoint)] });
   assert.equal(found("web.two", "all", both), "10.2.0.3 and IPv6");
   const only6 = aContainer({ ...both, endpoints: [anEndpoint({ ...endpoint, ipv4Gateway: undefined })] });
-  assert.equal(found("web.two", "all", only6), " and IPv6");
+  assert.equal(found("web.two", "all", only6), "empty and IPv6");
 });
 
 test("with project, only networks of the container's own project are visible, which an image cannot claim", () => {
-  assert.equal(found("web.two", "project"), undefined);
+  assert.equal(found("web.two", "project"), "forwarded");
   const member = container("client", "one", "10.1.0.2", { labels: { [PROJECT]: "shop" } });
   assert.equal(found("web.two", "project", member), "10.2.0.3");
-  assert.equal(found("api.br.three", "project", member), undefined);
+  assert.equal(found("api.br.three", "project", member), "forwarded");
   const claiming = container("client", "one", "10.1.0.2", {
     imageLabels: { labels: { [PROJECT]: "shop" }, source: "known" },
   });
-  assert.equal(found("web.two", "project", claiming), undefined);
+  assert.equal(found("web.two", "project", claiming), "forwarded");
 });
 
 test("addresses of visible networks have names, too", () => {
@@ -106,8 +98,7 @@ test("addresses of visible networks have names, too", () => {
 test("networks that come and go are followed without a new view", () => {
   const directory = directoryOf("all", client);
   const view = directory.viewOf(client);
-  const names = new LocalNames(DEFAULT_BEHAVIOUR);
-  const isFound = (): boolean => names.find(placed(aQuery({ name: "late.four" })).question, view) === FOUND;
+  const isFound = (): boolean => answerTo(view, "late.four") !== "forwarded";
   assert.equal(isFound(), false);
   directory.putNetwork(aNetworkFact({ name: "four" }));
   directory.putContainer(container("late", "four", "10.6.0.2"));

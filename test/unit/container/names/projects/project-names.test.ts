@@ -8,12 +8,11 @@ import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../..
 import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import type { VisibleSetting } from "../../../../../src/base/model/name-choices.ts";
-import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact } from "../../../../../src/container/facts/fact.ts";
 import { projectNamesFindings } from "../../../../../src/doctor/checks/project-names-check.ts";
-import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { addressesIn, answerOnce } from "../../../support/reply.ts";
-import { succeed } from "../../../support/succeed.ts";
+import { TYPE, aContainer, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { aDirectory, answerTo, succeed } from "../../../support/names.ts";
 
 function labelsOf(project: string, service: string): Record<string, string> {
   return { [COMPOSE_LABEL.project]: project, [COMPOSE_LABEL.service]: service };
@@ -45,12 +44,8 @@ const stranger = aContainer({
 const ALL = [shopDb, blogDb, shopWeb, farApi, stranger];
 
 function directoryOf(containers: readonly ContainerFact[], visible: VisibleSetting = "network"): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { visible } });
-  directory.putNetwork(aNetworkFact({ name: "shared" }));
-  directory.putNetwork(aNetworkFact({ name: "shop_net", project: "shop" }));
-  directory.putNetwork(aNetworkFact({ name: "far_net", project: "far" }));
-  for (const container of containers) directory.putContainer(container);
-  return directory;
+  const networks = ["shared", { name: "shop_net", project: "shop" }, { name: "far_net", project: "far" }];
+  return aDirectory(containers, { names: { visible }, networks });
 }
 
 interface Asking {
@@ -59,23 +54,18 @@ interface Asking {
   readonly behaviour?: Behaviour;
 }
 
-/** The addresses, sorted; "deferred" for a name that is not local. */
-function ask(directory: Directory, asker: ContainerFact, { name, type = TYPE.A, behaviour }: Asking): string {
-  const client = aClient(directory.viewOf(asker));
-  const query = aQuery({ name, type });
-  const options = { behaviour: behaviour ?? DEFAULT_BEHAVIOUR, client };
-  const result = answerOnce(query, options);
-  return result.kind === "reply" ? addressesIn(result.reply).toSorted().join(" ") : result.kind;
+function ask(directory: Directory, asker: ContainerFact, { name, type, behaviour }: Asking): string {
+  return answerTo(directory.viewOf(asker), name, type, behaviour);
 }
 
 test("a service is found below its project, on the networks of the container", () => {
   const directory = directoryOf(ALL);
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
   assert.equal(ask(directory, stranger, { name: "DB.Blog" }), "10.1.0.3");
-  assert.equal(ask(directory, stranger, { name: "web.shop", type: TYPE.AAAA }), "");
-  assert.equal(ask(directory, stranger, { name: "web.shop", type: TYPE.TXT }), "");
+  assert.equal(ask(directory, stranger, { name: "web.shop", type: TYPE.AAAA }), "empty");
+  assert.equal(ask(directory, stranger, { name: "web.shop", type: TYPE.TXT }), "empty");
   for (const name of ["nobody.shop", "shop", "x.db.shop", "api.far"])
-    assert.equal(ask(directory, stranger, { name }), "deferred", name);
+    assert.equal(ask(directory, stranger, { name }), "forwarded", name);
 });
 
 test("replicas are all answered, and follow their containers; health applies as for the service", () => {
@@ -87,15 +77,15 @@ test("replicas are all answered, and follow their containers; health applies as 
   directory.removeContainer("shop-db-1");
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.7");
   directory.removeContainer("shop-db-2");
-  assert.equal(ask(directory, stranger, { name: "db.shop" }), "deferred");
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "forwarded");
 });
 
 test("the setting visible adds networks, as for NAME.NETWORK", () => {
   assert.equal(ask(directoryOf(ALL, "all"), stranger, { name: "api.far" }), "10.3.0.2");
-  assert.equal(ask(directoryOf(ALL, "project"), stranger, { name: "api.far" }), "deferred");
+  assert.equal(ask(directoryOf(ALL, "project"), stranger, { name: "api.far" }), "forwarded");
   const inFar = member("far", "client", { shared: "10.1.0.8" });
   assert.equal(ask(directoryOf([...ALL, inFar], "project"), inFar, { name: "api.far" }), "10.3.0.2");
-  assert.equal(ask(directoryOf([...ALL, inFar]), inFar, { name: "api.far" }), "deferred");
+  assert.equal(ask(directoryOf([...ALL, inFar]), inFar, { name: "api.far" }), "forwarded");
 });
 
 test("Docker's own names come first, NAME.NETWORK included", () => {
@@ -129,7 +119,7 @@ test("labels that are no names, and projects that exaggerate, harm nobody", () =
   ]);
   const directory = directoryOf([...ALL, ...odd]);
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
-  assert.equal(ask(directory, stranger, { name: "any.shop" }), "deferred");
+  assert.equal(ask(directory, stranger, { name: "any.shop" }), "forwarded");
 });
 
 test("of a short name in two projects, a container gets that of its own project", () => {
@@ -138,7 +128,7 @@ test("of a short name in two projects, a container gets that of its own project"
   assert.equal(ask(directory, shopWeb, { name: "db" }), "10.1.0.2");
   assert.equal(ask(directory, blogClient, { name: "db" }), "10.1.0.3");
   assert.equal(ask(directory, stranger, { name: "db" }), "10.1.0.2 10.1.0.3");
-  assert.equal(ask(directory, farApi, { name: "db" }), "deferred");
+  assert.equal(ask(directory, farApi, { name: "db" }), "forwarded");
   assert.equal(ask(directory, blogClient, { name: "db.shared" }), "10.1.0.2 10.1.0.3", "NAME.NETWORK is all of it");
   const off = { ...DEFAULT_BEHAVIOUR, prefersOwnProject: false };
   assert.equal(ask(directory, blogClient, { name: "db", behaviour: off }), "10.1.0.2 10.1.0.3");
@@ -159,7 +149,7 @@ test("nothing of it in strict mode", () => {
   const behaviour = STRICT_BEHAVIOUR;
   assert.equal(ask(directory, shopWeb, { name: "db", behaviour }), "10.1.0.2 10.1.0.3");
   assert.equal(ask(directory, stranger, { name: "db", behaviour }), "10.1.0.2 10.1.0.3");
-  assert.equal(ask(directory, stranger, { name: "db.shop", behaviour }), "deferred");
+  assert.equal(ask(directory, stranger, { name: "db.shop", behaviour }), "forwarded");
 });
 
 test("the doctor warns about projects named like networks or public domains, where project names are on", async () => {

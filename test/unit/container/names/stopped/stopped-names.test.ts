@@ -5,19 +5,17 @@ import assert from "node:assert/strict";
 import { afterEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../../../src/base/limits.ts";
-import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { type Behaviour, DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { EVERYBODY } from "../../../../../src/base/model/declared-name.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import type { StoppedPolicy } from "../../../../../src/base/model/name-choices.ts";
 import { decide } from "../../../../../src/container/attach/decision.ts";
-import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, StoppedFact } from "../../../../../src/container/facts/fact.ts";
 import { stoppedFact } from "../../../../../src/container/watch/translate.ts";
-import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { addressesIn, answerOnce } from "../../../support/reply.ts";
-import { succeed } from "../../../support/succeed.ts";
+import { TYPE, aContainer, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { aDirectory, answerTo, succeed } from "../../../support/names.ts";
 
-const NXDOMAIN = 3;
 const LABEL = "io.dns11.stopped";
 
 afterEach(() => mock.timers.reset());
@@ -46,11 +44,7 @@ const asker = aContainer({
 });
 
 function directoryOf(setting: StoppedPolicy | undefined, ...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { stopped: setting } });
-  directory.putNetwork(aNetworkFact());
-  directory.putNetwork(aNetworkFact({ name: "two" }));
-  for (const each of [asker, ...containers]) directory.putContainer(each);
-  return directory;
+  return aDirectory([asker, ...containers], { names: { stopped: setting }, networks: ["one", "two"] });
 }
 
 /** As the follower does when a container stops. */
@@ -59,20 +53,8 @@ function stop(directory: Directory, fact: StoppedFact): void {
   directory.removeContainer(fact.id);
 }
 
-function ask(
-  directory: Directory,
-  name: string,
-  type: number = TYPE.A,
-  client = asker,
-  behaviour = DEFAULT_BEHAVIOUR,
-): string {
-  const answered = answerOnce(aQuery({ name, type }), {
-    behaviour,
-    client: aClient(directory.viewOf(client)),
-  });
-  if (answered.kind !== "reply") return answered.kind;
-  const { rcode } = answered.reply;
-  return rcode === NXDOMAIN ? "NXDOMAIN" : addressesIn(answered.reply).toSorted().join(" ") || "empty";
+function ask(directory: Directory, name: string, type?: number, client = asker, behaviour?: Behaviour): string {
+  return answerTo(directory.viewOf(client), name, type, behaviour);
 }
 
 test("a container that stops has no address, but its names stay local, as the setting says", () => {
@@ -80,8 +62,8 @@ test("a container that stops has no address, but its names stay local, as the se
     ["nxdomain", "NXDOMAIN", "NXDOMAIN", "NXDOMAIN"],
     ["empty", "empty", "empty", "empty"],
     ["last-address", "10.1.0.2", "fd00:0000:0000:0000:0000:0000:0000:0002", "empty"],
-    ["forward", "deferred", "deferred", "deferred"],
-    [undefined, "deferred", "deferred", "deferred"],
+    ["forward", "forwarded", "forwarded", "forwarded"],
+    [undefined, "forwarded", "forwarded", "forwarded"],
   ] as const) {
     const directory = directoryOf(setting, container("db", "10.1.0.2"));
     stop(directory, stopped("db"));
@@ -90,13 +72,13 @@ test("a container that stops has no address, but its names stay local, as the se
       assert.equal(ask(directory, name, TYPE.AAAA), aaaa, `${setting} ${name}`);
       assert.equal(ask(directory, name, TYPE.TXT), txt, `${setting} ${name}`);
     }
-    for (const name of ["db.two", "x.db", "corp.test"]) assert.equal(ask(directory, name), "deferred", name);
+    for (const name of ["db.two", "x.db", "corp.test"]) assert.equal(ask(directory, name), "forwarded", name);
     const far = aContainer({ id: "far", endpoints: [anEndpoint({ networkName: "two", names: ["far"] })] });
-    assert.equal(ask(directory, "db", TYPE.A, far), "deferred", "on another network");
+    assert.equal(ask(directory, "db", TYPE.A, far), "forwarded", "on another network");
     directory.putContainer(container("db", "10.1.0.7"));
     assert.equal(ask(directory, "db"), "10.1.0.7", "it runs again");
     directory.removeContainer("db");
-    assert.equal(ask(directory, "db"), "deferred", "it is removed");
+    assert.equal(ask(directory, "db"), "forwarded", "it is removed");
   }
 });
 
@@ -105,7 +87,7 @@ test("one that was created, or stopped before dns11 started, has no last address
   directory.putStopped(stopped("db"));
   assert.equal(ask(directory, "db"), "empty");
   directory.removeStopped("db");
-  assert.equal(ask(directory, "db"), "deferred");
+  assert.equal(ask(directory, "db"), "forwarded");
 });
 
 test("the name of its service in its project, and those of its label, stay local as long as their switches are on", () => {
@@ -117,7 +99,7 @@ test("the name of its service in its project, and those of its label, stay local
   for (const [setting, expected] of [
     ["nxdomain", "NXDOMAIN"],
     ["last-address", "10.1.0.2"],
-    ["forward", "deferred"],
+    ["forward", "forwarded"],
   ] as const) {
     const directory = directoryOf(setting, container("db", "10.1.0.2", { labels }));
     assert.equal(ask(directory, "store.shop"), "10.1.0.2");
@@ -125,10 +107,10 @@ test("the name of its service in its project, and those of its label, stay local
     for (const name of ["store.shop", "extra.test"]) assert.equal(ask(directory, name), expected, `${setting} ${name}`);
     const without = { ...DEFAULT_BEHAVIOUR, answersProjectNames: false, answersExtraNames: false };
     for (const name of ["store.shop", "extra.test"])
-      assert.equal(ask(directory, name, TYPE.A, asker, without), "deferred", name);
-    assert.equal(ask(directory, "other.shop"), "deferred");
+      assert.equal(ask(directory, name, TYPE.A, asker, without), "forwarded", name);
+    assert.equal(ask(directory, "other.shop"), "forwarded");
     directory.removeStopped("db");
-    for (const name of ["store.shop", "extra.test"]) assert.equal(ask(directory, name), "deferred", name);
+    for (const name of ["store.shop", "extra.test"]) assert.equal(ask(directory, name), "forwarded", name);
   }
 });
 
@@ -142,16 +124,16 @@ test("names below a wildcard of a stopped container stay local on its networks, 
   for (const name of ["shop.apps.test", "a.two.apps.test", "x.label.test"])
     assert.equal(ask(directory, name), "NXDOMAIN", name);
   for (const name of ["apps.test", "label.test", "a.far.test", "a.b.bad"])
-    assert.equal(ask(directory, name), "deferred", name);
+    assert.equal(ask(directory, name), "forwarded", name);
   const without = { ...DEFAULT_BEHAVIOUR, answersExtraNames: false };
-  assert.equal(ask(directory, "shop.apps.test", TYPE.A, asker, without), "deferred");
+  assert.equal(ask(directory, "shop.apps.test", TYPE.A, asker, without), "forwarded");
   directory.putContainer(
     aContainer({ id: "next", name: "next", endpoints: [anEndpoint({ names: ["*.apps.test"], ipv4: "10.1.0.4" })] }),
   );
   assert.equal(ask(directory, "shop.apps.test"), "10.1.0.4");
   directory.removeContainer("next");
   directory.removeStopped("proxy");
-  assert.equal(ask(directory, "shop.apps.test"), "deferred");
+  assert.equal(ask(directory, "shop.apps.test"), "forwarded");
 });
 
 test("whoever else has the name comes first: another container, a declared name, a wildcard", () => {
@@ -187,7 +169,7 @@ test("a label of the creator chooses for one container; of several stopped ones 
   directory.putStopped(stopped("db3", image));
   assert.equal(ask(directory, "db3"), "NXDOMAIN");
   const trusting = succeed(directory, { stopped: "nxdomain", labels: { ...LABEL_DEFAULTS, trustsImages: true } });
-  assert.equal(ask(trusting, "db3"), "deferred");
+  assert.equal(ask(trusting, "db3"), "forwarded");
   assert.equal(ask(trusting, "db.corp.test"), "10.1.0.2");
   assert.match(
     decide(container("db", "10.1.0.2", { labels: { [LABEL]: "yes" } }), []).warning ?? "",
@@ -201,14 +183,14 @@ test("names of stopped containers are limited in number and time", () => {
   const names = Array.from({ length: LIMITS.stoppedNames + 1 }, (_, index) => `n${index}`);
   directory.putStopped(stopped("first", { networks: [{ name: "one", names }] }));
   assert.equal(ask(directory, `n${LIMITS.stoppedNames - 1}`), "NXDOMAIN");
-  assert.equal(ask(directory, `n${LIMITS.stoppedNames}`), "deferred");
+  assert.equal(ask(directory, `n${LIMITS.stoppedNames}`), "forwarded");
   for (let number = 0; number < LIMITS.stoppedContainers; number++)
     directory.putStopped(stopped(`c${number}`, { sinceMs: Date.now() + 1 + number }));
   assert.equal([...(directory.names.stopped.ids ?? [])].length, LIMITS.stoppedContainers);
-  assert.equal(ask(directory, "n0"), "deferred", "the one that ended first is forgotten");
+  assert.equal(ask(directory, "n0"), "forwarded", "the one that ended first is forgotten");
   assert.equal(ask(directory, "c0"), "NXDOMAIN");
   mock.timers.setTime(Date.now() + LIMITS.stoppedMs + 1);
-  assert.equal(ask(directory, "c0"), "deferred");
+  assert.equal(ask(directory, "c0"), "forwarded");
   assert.equal(ask(directory, "c255"), "NXDOMAIN");
 });
 

@@ -1,0 +1,17 @@
+import { FEATURES } from "../features.ts";
+import type { Feature, FeatureCode, FeatureReport } from "./contract.ts";
+
+/** The code of all features, for a run. */
+export async function loadFeatures(): Promise<readonly FeatureCode[]> {
+  return await loadEach(({ load }) => load?.());
+}
+
+/** What they say where none of them runs. */
+export async function loadReports(): Promise<readonly FeatureReport[]> {
+  return await loadEach(({ report }) => report?.());
+}
+
+async function loadEach<T>(part: (feature: Feature) => Promise<T> | undefined): Promise<readonly T[]> {
+  const loaded = await Promise.all(FEATURES.map(async (feature) => await part(feature)));
+  return loaded.filter((each) => each !== undefined);
+}

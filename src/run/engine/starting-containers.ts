@@ -1,0 +1,59 @@
+/**
+ * StartingContainers: which containers are served before their first instruction. A policy has ways of its own to close these
+ * moments, and a container in which dns11 writes a file needs its inspect first.
+ */
+import { posix } from "node:path";
+
+import type { Gate } from "../../base/lib/gate.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { hasOwnStack } from "../../container/facts/runtime.ts";
+import type { Nodes } from "../../container/kind/nodes.ts";
+import { SANDBOX_FOLDER } from "../../container/namespace/find-sandbox.ts";
+import { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
+import type { Directory } from "../../container/registry/directory.ts";
+import type { Searches } from "../../container/search/searches.ts";
+import type { StartingHooks } from "../../container/watch/starting-containers.ts";
+import type { ContainerSideParts } from "../container-side.ts";
+import type { EngineAccess } from "./engine-link.ts";
+
+/** The parts of an EngineSide; the directory is the current one. */
+interface Side {
+  readonly directory: Directory;
+  readonly nodes: Nodes;
+  readonly searches: Searches;
+  readonly synced: Gate;
+  readonly put: (fact: ContainerFact, followers: readonly []) => void;
+}
+
+export function openBirths(side: Pick<Side, "directory">, { host }: EngineAccess): SandboxBirths {
+  let folder = SANDBOX_FOLDER;
+  return new SandboxBirths({
+    host,
+    folder: () => (folder = sandboxFolder(side.directory.containers.values(), folder)),
+  });
+}
+
+/** As the engine says for the containers that are known. */
+export function sandboxFolder(facts: Iterable<ContainerFact>, otherwise = SANDBOX_FOLDER): string {
+  for (const { sandboxKey } of facts) if (sandboxKey !== "") return posix.dirname(sandboxKey);
+  return otherwise;
+}
+
+export function startingHooks(
+  side: Side,
+  births: SandboxBirths,
+  { querySide }: Pick<ContainerSideParts, "querySide">,
+): StartingHooks {
+  return {
+    births,
+    isWanted: () => side.synced.isOpen && querySide.policies.policies.length === 0,
+    networkNamed: (name) => side.directory.networkNamed(name),
+    onStarting: (fact) => {
+      const known = side.directory.containers.get(fact.id);
+      const isKnown = known !== undefined && known.isStarting !== true;
+      if (isKnown || hasOwnStack(fact) || side.nodes.isNode(fact) || side.searches.isAskedBy(fact)) return;
+      // Its addresses are not known, which is all that others want of it.
+      side.put(fact, []);
+    },
+  };
+}
