@@ -131,7 +131,7 @@ test("invalid lookups fail with a message that says what to do instead", async (
     [["web", "--in", "ap"], EXIT.usage, /No running container or service named "ap"; did you mean "app"\?/],
     [["we b", "--in", "app"], EXIT.usage, /invalid domain name "we b"/],
     [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /unknown record type "AAA": did you mean AAAA\?/],
-    [["web", "--in", "app", "-t", "TYPE70000"], EXIT.usage, /TYPE1 to TYPE65535/],
+    [["web", "--in", "app", "-t", "TYPE70000"], EXIT.usage, /TYPE0 to TYPE65535/],
     [["web", "--in", "app", "-x"], EXIT.usage, /-x requires an IP address/],
     [["web", "--in", "host"], EXIT.failure, /uses the host's network/],
   ] as const) {

@@ -74,11 +74,12 @@ export function parseType(text: string): number {
   const known = Object.hasOwn(TYPES, word) ? TYPES[word] : undefined;
   if (known !== undefined) return known;
   const number = /^TYPE(\d{1,5})$/.exec(word)?.[1];
-  if (number !== undefined && Number(number) > 0 && Number(number) <= TYPE_MAX) return Number(number);
+  // Type 0 is reserved, but a program may ask for it: a query without a type is one.
+  if (number !== undefined && Number(number) <= TYPE_MAX) return Number(number);
   const suggestion = nearest(word, Object.keys(TYPES));
   throw new Error(
     `unknown record type "${text}": ${suggestion === undefined ? "" : `did you mean ${suggestion}? `}` +
-      `use a name such as AAAA, or TYPE1 to TYPE${TYPE_MAX}`,
+      `use a name such as AAAA, or TYPE0 to TYPE${TYPE_MAX}`,
   );
 }
 

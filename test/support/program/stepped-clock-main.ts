@@ -1,17 +1,21 @@
-// Module loaded into dns11 by stepped-clock.ts: shifts its wall clock by the offset in a file, read at the start and on
-// SIGWINCH.
+// Module loaded into dns11 by stepped-clock.ts: shifts its clocks by the offsets in a file, read at the start and on SIGWINCH.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
 const file = process.env["DNS11_CHAOS_CLOCK"] ?? "";
 const RealDate = Date;
+const monotonicNow = performance.now.bind(performance);
 let offsetMs = 0;
+let monotonicMs = 0;
 
 function read(): void {
   try {
-    offsetMs = Number(readFileSync(file, "utf8"));
+    const text = readFileSync(file, "utf8");
+    const [wall, monotonic] = text.split(" ").map(Number);
+    [offsetMs, monotonicMs] = [wall ?? 0, monotonic ?? 0];
+    writeFileSync(`${file}.read`, text);
   } catch {
-    // If there is no free descriptor to read it, the clock stays as it is.
+    // If there is no free descriptor to read it, the clocks stay as they are.
   }
 }
 
@@ -25,5 +29,6 @@ globalThis.Date = new Proxy(RealDate, {
   apply: () => new RealDate(now()).toString(),
   get: (target, key) => (key === "now" ? now : (Reflect.get(target, key) as unknown)),
 });
+performance.now = () => monotonicNow() + monotonicMs;
 read();
 process.on("SIGWINCH", read);

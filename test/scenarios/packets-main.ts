@@ -1,0 +1,111 @@
+// One side of a scenario, in a namespace of its own. As "client" it sends the messages that it reads, as "server" it listens at the
+// addresses of its arguments; both print every message that arrives. One JSON value a line.
+
+import { createSocket, type Socket } from "node:dgram";
+import { type Socket as Stream, connect, createServer } from "node:net";
+import { createInterface } from "node:readline";
+
+import { DOCKER_RESOLVER } from "../../src/container/capture/capture.ts";
+import type { Order, Packet } from "./scene.ts";
+
+const PORT = 53;
+const [role = "", ...addresses] = process.argv.slice(2);
+
+function print(packet: Packet): void {
+  process.stdout.write(`${JSON.stringify(packet)}\n`);
+}
+
+function framed(message: Buffer): Buffer {
+  const size = Buffer.alloc(2);
+  size.writeUInt16BE(message.length);
+  return Buffer.concat([size, message]);
+}
+
+/** Calls back with each message of a stream. */
+function onMessages(stream: Stream, onMessage: (message: Buffer) => void): void {
+  let rest = Buffer.alloc(0);
+  stream.on("data", (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 2 && rest.length >= 2 + rest.readUInt16BE(0)) {
+      const end = 2 + rest.readUInt16BE(0);
+      onMessage(rest.subarray(2, end));
+      rest = rest.subarray(end);
+    }
+  });
+  // A server that is being tested may reset a connection.
+  stream.on("error", () => undefined);
+}
+
+/** What to do with an order for a message that has been printed. */
+const answering = new Map<number, (order: Order) => void>();
+let printed = 0;
+
+function arrived(at: string, isStream: boolean, message: Buffer, answer: (order: Order) => void): void {
+  const key = (printed += 1);
+  answering.set(key, answer);
+  print({ key, at, isStream, hex: message.toString("hex") });
+}
+
+function listenAt(address: string): Promise<void>[] {
+  const socket = createSocket("udp4");
+  socket.on("message", (message, from) =>
+    arrived(address, false, message, ({ hex = "", from: other }) => {
+      // A reply from an address that was not asked is one of the things to test.
+      const sender = other === undefined ? socket : createSocket("udp4");
+      const reply = (): void => sender.send(Buffer.from(hex, "hex"), from.port, from.address);
+      if (other === undefined) reply();
+      else sender.bind(0, other, reply);
+    }),
+  );
+  const server = createServer((stream) => {
+    onMessages(stream, (message) =>
+      arrived(address, true, message, ({ hex, isClosing = false }) => {
+        if (hex !== undefined) stream.write(framed(Buffer.from(hex, "hex")));
+        if (isClosing) stream.end();
+      }),
+    );
+  });
+  return [
+    new Promise((resolve) => socket.bind(PORT, address, resolve)),
+    new Promise((resolve) => server.listen(PORT, address, resolve)),
+  ];
+}
+
+/** Those of the client, until it is told to close them. */
+const sockets = new Map<number, Socket | Stream>();
+
+function send({ key = 0, hex = "", isStream = false, isClosing = false }: Order): void {
+  const message = Buffer.from(hex, "hex");
+  const known = sockets.get(key);
+  if (isClosing) {
+    if (known !== undefined && "destroy" in known) known.destroy();
+    else known?.close();
+    sockets.delete(key);
+    return;
+  }
+  const onReply = (reply: Buffer): void => print({ key, at: "client", isStream, hex: reply.toString("hex") });
+  if (isStream) {
+    const stream = known === undefined ? connect(PORT, DOCKER_RESOLVER) : (known as Stream);
+    if (known === undefined) {
+      onMessages(stream, onReply);
+      stream.on("close", () => print({ key, at: "closed", isStream, hex: "" }));
+    }
+    sockets.set(key, stream);
+    stream.write(framed(message));
+    return;
+  }
+  const socket = known === undefined ? createSocket("udp4", onReply) : (known as Socket);
+  sockets.set(key, socket);
+  socket.send(message, PORT, DOCKER_RESOLVER);
+}
+
+if (role === "server") await Promise.all(addresses.flatMap(listenAt));
+print({ key: 0, at: "ready", isStream: false, hex: "" });
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  const order = JSON.parse(line) as Order;
+  if (order.echo !== undefined) print({ key: order.echo, at: "echo", isStream: false, hex: "" });
+  else if (role === "client") send(order);
+  else answering.get(order.key ?? 0)?.(order);
+});
+lines.on("close", () => process.exit());

@@ -1,0 +1,7 @@
+// Writes the page of scenarios: node dist/test/scenarios/scoreboard-main.js
+
+import { writeFileSync } from "node:fs";
+
+import { DOCUMENT, scoreboard } from "./scoreboard.ts";
+
+writeFileSync(DOCUMENT, scoreboard());
