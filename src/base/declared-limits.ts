@@ -40,6 +40,10 @@ export const DECLARED_LIMITS = {
   zoneAnswerMembers: 256,
   /** Services, and containers in them, that are visited for a query of a zone; the rest is left out. */
   zoneVisits: 2_048,
+  /** Members of one other machine in an answer, so that no machine fills it alone. */
+  machineAnswerMembers: 64,
+  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
+  machineVisits: 320,
   /** Containers with one address: of those that other machines publish, any number may claim it. */
   zoneAddressMembers: 16,
   /**
@@ -49,6 +53,8 @@ export const DECLARED_LIMITS = {
   stoppedContainers: 256,
   stoppedNames: 256,
   stoppedMs: 86_400_000,
+  /** Objects of a store that are left out and whose problem is known; all are counted. */
+  keyProblems: 1_024,
   /** Characters shown of a label; and of its problems. */
   labelCharsShown: 80,
   labelProblemChars: 240,

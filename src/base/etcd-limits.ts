@@ -9,8 +9,6 @@ export const ETCD_LIMITS = {
   etcdRecords: 200_000,
   /** Bytes of one record. A larger one is skipped and named. */
   etcdValueBytes: 16 * 1024,
-  /** Skipped records whose key and problem are known; all are counted. */
-  etcdProblems: 1_024,
   /** Records in one answer, and keys visited for what they point to: more fits into no UDP reply, and every one costs time. */
   etcdAnswerRecords: 256,
   /** Keys visited for a query, and as many for its aliases; the rest is left out. */
@@ -44,10 +42,6 @@ export const ETCD_LIMITS = {
   etcdMachines: 4_096,
   /** Bytes of a published member: twice what the longest can have. */
   etcdMemberBytes: 4_096,
-  /** Members of one other machine in an answer, so that no machine fills it alone. */
-  etcdAnswerMembers: 64,
-  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
-  etcdMachineVisits: 320,
   /** Changes in one transaction: etcd accepts 128 operations. */
   etcdWriteKeys: 100,
   /** Time between two transactions: changes that come faster are written together. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { StoredKey } from "../../src/base/model/stored-key.ts";
 import type { WantedKeys } from "../../src/base/model/wanted-keys.ts";
-import { keyOf, valueOf } from "../../src/container/names/zone/published-member.ts";
+import { keyOf, valueOf } from "../../src/container/names/zone/member-record.ts";
 import { MACHINE_KEY, RemoteMembers } from "../../src/container/names/zone/remote-members.ts";
 import { Gateway } from "../../src/etcd/gateway.ts";
 import { Mirror } from "../../src/etcd/mirror.ts";

@@ -13,7 +13,7 @@ import { ZoneMembers } from "../names/zone/members.ts";
 import { ReachableAddresses } from "../names/zone/reachable-addresses.ts";
 import { DnsZone } from "../names/source/dns-zone.ts";
 import { ZoneNames } from "../names/zone/zone-names.ts";
-import { ON_THE_WIRE, isBoundAt, publishedMember } from "../publish/published-endpoint.ts";
+import { ON_THE_WIRE, isBoundAt, publishedMember } from "../names/zone/published-member.ts";
 
 export interface PublishedNamesParts {
   /** The domain of container names on the host. */
@@ -87,7 +87,7 @@ export class PublishedNames {
     this.#members.remove(fact.id);
     if (this.#zones === undefined) return;
     try {
-      const context = { policy: { routedNetworks: [] }, labels, addresses, networkOf };
+      const context = { routedNetworks: [], labels, addresses, networkOf };
       const { project, service, hosts, isReady, reach, ports, v4, v6 } = publishedMember(fact, context);
       if (reach === "swarm") return;
       const endpoints = [{ networkId: EVERYWHERE, v4, v6 }];

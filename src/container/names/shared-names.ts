@@ -3,12 +3,12 @@
  * machines, and the names of features. They outlive a reload.
  */
 import type { NameSource } from "./source/name-source.ts";
-import type { RemoteMembers } from "./zone/remote-members.ts";
+import type { OtherMachines } from "./zone/member.ts";
 
 export interface SharedNames {
   readonly source: NameSource;
   /** Those of features, in their order. */
   readonly others?: readonly NameSource[];
   /** Undefined where nothing is published. */
-  readonly remote: RemoteMembers | undefined;
+  readonly remote: OtherMachines | undefined;
 }

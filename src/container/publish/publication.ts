@@ -8,9 +8,9 @@ import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { WantedKeys } from "../../base/model/wanted-keys.ts";
 import { addressText } from "../../base/model/address.ts";
-import { type PublishedMember, keyOf, valueOf, hostOnMachine, portText } from "../names/zone/published-member.ts";
+import { hostOnMachine, keyOf, portText, valueOf } from "../names/zone/member-record.ts";
+import { NO_SERVICE, type PublishedMember, publishedMember } from "../names/zone/published-member.ts";
 import type { ContainerFact, NetworkFact } from "../facts/fact.ts";
-import { NO_SERVICE, publishedMember } from "./published-endpoint.ts";
 
 interface PublishedPlace {
   /** First that of its service, then its own. */
@@ -110,7 +110,11 @@ export class Publication implements WantedKeys {
     let published: Kept | LeftOut;
     try {
       const { addresses } = this;
-      const member = publishedMember(fact, { policy, labels, addresses, networkOf: this.#networkOf });
+      const member = publishedMember(fact, {
+        routedNetworks: policy.routedNetworks,
+        ...{ labels, addresses },
+        networkOf: this.#networkOf,
+      });
       const key = keyOf(member);
       if (!this.wanted.has(key) && before === undefined && this.wanted.size >= LIMITS.etcdMachineMembers)
         throw tooManyFault();

@@ -14,7 +14,7 @@ import { lanFact, lanFactOn } from "../../container/lan/lan-fact.ts";
 import { Lan } from "../../container/lan/lan.ts";
 import { PublishedNames } from "../../container/lan/published-names.ts";
 import { dialIn } from "../../container/namespace/dial.ts";
-import { isBoundAt } from "../../container/publish/published-endpoint.ts";
+import { isBoundAt } from "../../container/names/zone/published-member.ts";
 import { DNS_PORT } from "../../container/rules/rewritten-port.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerSideParts } from "../container-side.ts";

@@ -42,6 +42,7 @@ export interface OwnMachine {
 /** The names for one policy, before and while there is a connection. */
 interface EtcdNames extends SharedNames {
   readonly source: StoredNames;
+  readonly remote: RemoteMembers | undefined;
 }
 
 export class EtcdLink {

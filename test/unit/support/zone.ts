@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
-import type { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
+import type { OtherMachines } from "../../../src/container/names/zone/member.ts";
 import type { ContainerFact, NetworkFact } from "../../../src/container/facts/fact.ts";
 import { TYPE, aClient, aContainer, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
 import { aDirectory } from "./names.ts";
@@ -50,7 +50,7 @@ export interface ZoneParts {
   readonly trustsImages?: boolean;
   readonly networks?: readonly Partial<NetworkFact>[];
   // What other machines publish.
-  readonly remote?: RemoteMembers;
+  readonly remote?: OtherMachines;
 }
 
 export class ZoneWorld {

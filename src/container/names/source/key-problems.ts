@@ -26,7 +26,7 @@ export class KeyProblems {
 
   note(key: string, error: unknown): void {
     const problem = error instanceof Error ? error.message : String(error);
-    if (this.#problems.size < LIMITS.etcdProblems) this.#problems.set(keptOf(key), problem);
+    if (this.#problems.size < LIMITS.keyProblems) this.#problems.set(keptOf(key), problem);
     else this.#more++;
   }
 

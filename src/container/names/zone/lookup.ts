@@ -10,9 +10,16 @@ import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import type { ServicePort } from "../../facts/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
-import { type Addresses, EVERY, type MemberPlace, type MemberSet, type ZoneMember, isAny } from "./member.ts";
+import {
+  type Addresses,
+  EVERY,
+  type MemberPlace,
+  type MemberSet,
+  type OtherMachines,
+  type ZoneMember,
+  isAny,
+} from "./member.ts";
 import type { ReachableAddresses } from "./reachable-addresses.ts";
-import type { RemoteMembers } from "./remote-members.ts";
 import type { DnsZone } from "../source/dns-zone.ts";
 
 /** All endpoints of a service are equal. */
@@ -36,7 +43,7 @@ export interface ZoneFinding {
 export interface LookupParts {
   readonly members: MemberSet;
   /** What other machines publish. */
-  readonly remote: RemoteMembers | undefined;
+  readonly remote: OtherMachines | undefined;
   readonly reachable: ReachableAddresses;
   /** The addresses at which dns11 answers the container. */
   readonly servers: readonly string[];
@@ -48,7 +55,7 @@ const NO_RECORDS: NameRecords["sets"] = new Map();
 
 export class ZoneLookup {
   readonly #members: MemberSet;
-  readonly #remote: RemoteMembers | undefined;
+  readonly #remote: OtherMachines | undefined;
   readonly #reachable: ReachableAddresses;
   readonly #servers: Addresses;
 
@@ -133,7 +140,7 @@ export class ZoneLookup {
       if (!this.#reachable.sees(member)) continue;
       if (remote !== undefined) {
         const count = foundOn.get(remote.machine) ?? 0;
-        if (count === LIMITS.etcdAnswerMembers) continue;
+        if (count === LIMITS.machineAnswerMembers) continue;
         foundOn.set(remote.machine, count + 1);
       }
       found.push(member);
@@ -191,7 +198,7 @@ export function hostName(zone: DnsZone, member: ZoneMember): Uint8Array | undefi
 function* firstIn(groups: Iterable<Iterable<ZoneMember>>): Iterable<ZoneMember> {
   let left = LIMITS.zoneVisits;
   for (const group of groups) {
-    let leftInGroup = LIMITS.etcdMachineVisits;
+    let leftInGroup = LIMITS.machineVisits;
     left--;
     for (const member of group) {
       if (member.remote !== undefined && leftInGroup-- === 0) break;

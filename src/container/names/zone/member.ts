@@ -63,6 +63,19 @@ export interface MemberSet {
   withAddress(labels: Uint8Array, length: number, hash: number): readonly AddressHolder[];
 }
 
+/** What other machines have in the zones. Its members are none of this machine. */
+export interface OtherMachines {
+  readonly members: MemberSet;
+  /** What knows them, as messages name it. */
+  readonly store: string;
+  /** Whether they are known: if not, nothing can be denied. */
+  readonly isUsable: boolean;
+  /** Members on this machine come first in answers. */
+  readonly isNearestFirst: boolean;
+  /** The addresses of a machine, as it has published them. */
+  hostOf(machine: string): Addresses | undefined;
+}
+
 /** What matches every label, as in SkyDNS. */
 export const EVERY = "*";
 const ANY = new Set([EVERY, "any"]);

@@ -1,13 +1,16 @@
-/**
- * PublishedMember: a container as its machine writes it to etcd for all others: the key, below that of the machine, and
- * the value. A value is a record of SkyDNS's schema, with more fields, so that other readers have its address and port.
- */
-import { jsonObject } from "../source/json-object.ts";
-import { LIMITS } from "../../../base/limits.ts";
-import { addressText, isHostScoped, plain } from "../../../base/model/address.ts";
-import { type ServicePort, namedPort } from "../../facts/service-port.ts";
-import { type Addresses, MEMBER_REACHES, type MemberEndpoint, type MemberReach } from "./member.ts";
+import { Fault } from "../../../base/lib/fault.ts";
+import { addressBytes, isHostScoped, isSameAddress } from "../../../base/model/address.ts";
+import type { LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../../facts/fact.ts";
+import { servicePlace } from "../../facts/label-service.ts";
+import type { ServicePort } from "../../facts/service-port.ts";
+import type { Addresses, MemberEndpoint, MemberReach } from "./member.ts";
 
+/**
+ * A container as other machines know it, and at which address they reach it: its own on a network that they are on or have a
+ * route to, otherwise that of this machine and the ports that are published there. Containers of its swarm networks reach it
+ * by its own address in any case.
+ */
 export interface PublishedMember extends Addresses {
   readonly project: string;
   readonly service: string;
@@ -27,157 +30,157 @@ export interface InsideSwarm {
   readonly networks: readonly MemberEndpoint[];
 }
 
-/** A label of a name, without wildcards. */
-const LABEL = /^(?!any$)[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/;
-const ID = /^[0-9a-f]{12}$/;
-const NETWORK = /^[a-z0-9]{1,64}$/;
-const HOSTS_MAX = 4;
 export const SWARM_NETWORKS_MAX = 4;
-const TEXT_CHARS = 300;
-const LABEL_CHARS = 63;
 
-/** Those that are ready are below `svc`, as in names. */
-const BRANCHES = ["svc", "endpoints"] as const;
-const PATH_LABELS = 4;
-
-/** Its key below that of the machine. Throws an Error if it cannot be one. */
-export function keyOf({ project, service, id, isReady }: PublishedMember): string {
-  const path = [isReady ? "svc" : "endpoints", project, service, id];
-  checkPath(path);
-  return path.join("/");
+interface PublishContext {
+  /** Networks whose container addresses other machines reach. */
+  readonly routedNetworks: readonly string[];
+  readonly labels: LabelPolicy;
+  /** The addresses at which other machines reach published ports of this one. */
+  readonly addresses: readonly string[];
+  readonly networkOf: (id: string) => NetworkFact | undefined;
 }
 
-export function valueOf(member: PublishedMember, machine: string, ttlSeconds: number): string {
-  const addresses = [...member.v4, ...member.v6].map((each) => addressText(each));
-  const { hosts, ports, reach, inside } = member;
-  const [first] = ports;
-  return JSON.stringify({
-    host: addresses[0],
-    ...(first !== undefined && { port: first.number }),
-    ttl: ttlSeconds,
-    machine,
-    reach,
-    addresses,
-    hosts: hosts.slice(0, HOSTS_MAX),
-    ports: ports.map((port) => portText(port)),
-    ...(inside !== undefined && { inside: insideFields(inside) }),
+/** The code of the Fault for a container that is no member of a service. */
+export const NO_SERVICE = "PUBLISH_NO_SERVICE";
+
+/** Networks whose containers have addresses of the network that the machine itself is on. */
+export const ON_THE_WIRE: ReadonlySet<string> = new Set(["macvlan", "ipvlan"]);
+const ID_CHARS = 12;
+
+type Reached = Pick<PublishedMember, "reach" | "inside" | "v4" | "v6" | "ports">;
+
+/** Whether a published port is bound at an address of the host. */
+export function isBoundAt({ address }: Pick<BoundPort, "address">, own: string): boolean {
+  return address === (own.includes(":") ? "::" : "0.0.0.0") || isSameAddress(address, own);
+}
+
+/** Throws a Fault for a container that is no member of a service, or that others do not reach. */
+export function publishedMember(fact: ContainerFact, context: PublishContext): PublishedMember {
+  const place = servicePlace(fact, context.labels);
+  if (place === undefined) throw noServiceFault();
+  const isReady = !fact.isPaused && (fact.health === undefined || fact.health === "healthy");
+  const { project, service, hosts, ports } = place;
+  const reached = onTheWire(fact, ports, context) ?? insideOrMachine(fact, ports, context);
+  return { project, service, hosts, id: fact.id.slice(0, ID_CHARS), isReady, ...reached };
+}
+
+/** Its own address, which all machines reach. */
+function onTheWire(
+  { endpoints }: ContainerFact,
+  ports: readonly ServicePort[],
+  { routedNetworks, networkOf }: PublishContext,
+): Reached | undefined {
+  const found = endpointsOn(endpoints, ({ networkId }) => {
+    const network = networkOf(networkId);
+    return network !== undefined && (ON_THE_WIRE.has(network.driver) || routedNetworks.includes(network.name));
+  })[0];
+  return found && { reach: "container", inside: undefined, v4: found.v4, v6: found.v6, ports };
+}
+
+/** Published ports are for those who are not on its swarm networks; without any, only those who are reach it. */
+function insideOrMachine(fact: ContainerFact, ports: readonly ServicePort[], context: PublishContext): Reached {
+  const inside = insideSwarm(fact, ports, context);
+  try {
+    return { ...machineAddress(fact, ports, context), inside };
+  } catch (error) {
+    const [first] = inside?.networks ?? [];
+    if (first === undefined) throw error;
+    return { reach: "swarm", inside, v4: first.v4, v6: first.v6, ports };
+  }
+}
+
+function insideSwarm(
+  { endpoints }: ContainerFact,
+  ports: readonly ServicePort[],
+  { networkOf }: PublishContext,
+): InsideSwarm | undefined {
+  const networks = endpointsOn(endpoints, ({ networkId }) => networkOf(networkId)?.swarm?.isIngress === false);
+  return networks.length === 0 ? undefined : { ports, networks: networks.slice(0, SWARM_NETWORKS_MAX) };
+}
+
+function endpointsOn(
+  endpoints: readonly EndpointFact[],
+  isMeant: (each: EndpointFact) => boolean,
+): InsideSwarm["networks"] {
+  return endpoints.flatMap((endpoint) => {
+    const { v4, v6 } = addressesOf(endpoint);
+    return v4.length + v6.length === 0 || !isMeant(endpoint) ? [] : [{ networkId: endpoint.networkId, v4, v6 }];
   });
 }
 
-function insideFields({ ports, networks }: InsideSwarm): object {
-  const addresses = ({ v4, v6 }: Addresses): string[] => [...v4, ...v6].map((each) => addressText(each));
+function machineAddress(
+  { ports: { bound = [] } }: ContainerFact,
+  ports: readonly ServicePort[],
+  { addresses }: PublishContext,
+): Omit<Reached, "inside"> {
+  const own = addresses.filter((text) => !isHostScoped(text));
+  const used = bound.filter((port) => own.some((each) => isBoundAt(port, each)));
+  if (bound.length === 0) throw noPortFault();
+  if (own.length === 0) throw noAddressFault();
+  if (used.length === 0) throw otherAddressFault(bound, own);
+  const isSame = used.every(({ port, hostPort }) => Number.parseInt(port, 10) === hostPort);
+  const mapped = ports.flatMap((port) => mappedPort(port, used));
+  if (!isSame && mapped.length === 0) throw unnamedPortsFault();
+  const reached = own.filter((each) => used.some((port) => isBoundAt(port, each)));
+  const bytes = reached.flatMap((text) => addressBytes(text) ?? []);
   return {
-    ports: ports.map((port) => portText(port)),
-    networks: Object.fromEntries(networks.map((each) => [each.networkId, addresses(each)])),
+    reach: isSame ? "machine" : "ports",
+    v4: bytes.filter(({ length }) => length === 4),
+    v6: bytes.filter(({ length }) => length === 16),
+    ports: mapped,
   };
 }
 
-/** What it is called on other machines: members on several may be number 1 of their service. */
-export function hostOnMachine({ hosts: [host], id }: Pick<PublishedMember, "hosts" | "id">, machine: string): string {
-  const name = `${host ?? id}-${machine}`;
-  return name.length > LABEL_CHARS ? id : name;
+function mappedPort(port: ServicePort, bound: readonly BoundPort[]): ServicePort[] {
+  const found = bound.find((each) => each.port === `${port.number}/${port.protocol}`);
+  return found === undefined ? [] : [{ ...port, number: found.hostPort }];
 }
 
-/** Writes a port as labels do. */
-export function portText({ name, protocol, number }: ServicePort): string {
-  return `${name}=${number}/${protocol}`;
-}
-
-/** Reads what a machine has written. `path`: its key below that of the machine. Throws an Error with the reason. */
-export function readMember(path: readonly string[], value: Buffer | undefined): PublishedMember {
-  checkPath(path);
-  const [branch, project = "", service = "", id = ""] = path;
-  const fields = readFields(value);
-  const addresses = addressesIn(fields, "addresses");
-  const reach = MEMBER_REACHES.find((each) => each === fields["reach"]);
-  if (reach === undefined) throw new Error(`its reach is not one of ${MEMBER_REACHES.join(", ")}`);
-  const inside = fields["inside"] === undefined ? undefined : insideIn(fieldsIn(fields, "inside"));
-  if (reach === "swarm" && inside === undefined) throw new Error("it is on no swarm network");
-  return {
-    project,
-    service,
-    id,
-    isReady: branch === "svc",
-    hosts: listIn(fields, "hosts", HOSTS_MAX).map((text) => labelIn(text)),
-    ports: listIn(fields, "ports", LIMITS.labelPorts).map((text) => portIn(text)),
-    reach,
-    inside,
-    ...addresses,
+function addressesOf({ ipv4, ipv6 }: EndpointFact): { readonly v4: Uint8Array[]; readonly v6: Uint8Array[] } {
+  const of = (text: string | undefined): Uint8Array[] => {
+    const bytes = text === undefined || isHostScoped(text) ? undefined : addressBytes(text);
+    return bytes === undefined ? [] : [bytes];
   };
+  return { v4: of(ipv4), v6: of(ipv6) };
 }
 
-function insideIn(fields: Fields): InsideSwarm {
-  const networks = fieldsIn(fields, "networks");
-  const ids = Object.keys(networks);
-  if (ids.length === 0 || ids.length > SWARM_NETWORKS_MAX || !ids.every((id) => NETWORK.test(id)))
-    throw new Error(`its networks are not the ids of at most ${SWARM_NETWORKS_MAX}`);
-  return {
-    ports: listIn(fields, "ports", LIMITS.labelPorts).map((text) => portIn(text)),
-    networks: ids.map((networkId) => ({ networkId, ...addressesIn(networks, networkId) })),
-  };
+function noServiceFault(): Fault {
+  return new Fault(NO_SERVICE, "it is in no service", {
+    remedy: "Only containers of services are published: give it the labels io.dns11.project and io.dns11.service.",
+  });
 }
 
-/** The record of the machine itself. */
-export function readMachine(value: Buffer | undefined): Addresses {
-  const addresses = listIn(readFields(value), "addresses", 2).map((text) => addressIn(text));
-  return { v4: addresses.filter(({ length }) => length === 4), v6: addresses.filter(({ length }) => length === 16) };
+function noPortFault(): Fault {
+  return new Fault(
+    "PUBLISH_NO_PORT",
+    "it has no published port, and no address on a network that other machines reach",
+    {
+      remedy:
+        "Publish its port (-p), or list its network in etcd.routed-networks if other machines have a route to it.",
+    },
+  );
 }
 
-export function isMachineName(text: string): boolean {
-  return LABEL.test(text);
+function otherAddressFault(bound: readonly BoundPort[], own: readonly string[]): Fault {
+  const at = [...new Set(bound.map(({ address }) => address))].join(", ");
+  return new Fault("PUBLISH_OTHER_ADDRESS", `its ports are published at ${at} only, not at ${own.join(", ")}`, {
+    remedy: "Publish them on all addresses, or on that of etcd.address.",
+  });
 }
 
-function checkPath(path: readonly string[]): void {
-  const [branch, project = "", service = "", id = ""] = path;
-  const isPath = path.length === PATH_LABELS && BRANCHES.some((each) => each === branch);
-  if (!isPath || !LABEL.test(project) || !LABEL.test(service) || !ID.test(id))
-    throw new Error("its key is not svc or endpoints, a project, a service and an id");
+function noAddressFault(): Fault {
+  return new Fault("PUBLISH_NO_ADDRESS", "no address of this machine is known that other machines reach", {
+    remedy: "Set etcd.address to one.",
+  });
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function readFields(value: Buffer | undefined): Fields {
-  if (value === undefined || value.length > LIMITS.etcdMemberBytes)
-    throw new Error(`the value has more than ${LIMITS.etcdMemberBytes} bytes`);
-  return jsonObject(value);
-}
-
-function listIn(fields: Fields, key: string, max: number): readonly string[] {
-  const field = fields[key] ?? [];
-  const isList = Array.isArray(field) && field.length <= max;
-  if (isList && field.every((each) => typeof each === "string" && each.length <= TEXT_CHARS)) return field as string[];
-  throw new Error(`its ${key} are not a list of at most ${max} strings`);
-}
-
-function fieldsIn(fields: Fields, key: string): Fields {
-  const field = fields[key];
-  if (typeof field === "object" && field !== null && !Array.isArray(field)) return field as Fields;
-  throw new Error(`its ${key} is not a JSON object`);
-}
-
-/** One of a family, and one at least. */
-function addressesIn(fields: Fields, key: string): Addresses {
-  const addresses = listIn(fields, key, 2).map((text) => addressIn(text));
-  const v4 = addresses.filter(({ length }) => length === 4);
-  const v6 = addresses.filter(({ length }) => length === 16);
-  if (addresses.length === 0 || v4.length > 1 || v6.length > 1) throw new Error("it has not one address of a family");
-  return { v4, v6 };
-}
-
-function addressIn(text: string): Uint8Array {
-  const bytes = plain(text);
-  if (bytes === undefined || text.includes("%") || isHostScoped(text))
-    throw new Error("an address of it is none that means one machine");
-  return bytes;
-}
-
-function labelIn(text: string): string {
-  if (LABEL.test(text)) return text;
-  throw new Error("a host name of it is no label of a name");
-}
-
-function portIn(text: string): ServicePort {
-  const port = namedPort(text);
-  if (port !== undefined) return port;
-  throw new Error("a port of it is not NAME=PORT/PROTOCOL");
+function unnamedPortsFault(): Fault {
+  return new Fault(
+    "PUBLISH_UNNAMED_PORTS",
+    "its ports are published under other numbers, and none has a name for SRV",
+    {
+      remedy: "Name them with the label io.dns11.ports, such as http=8000, or publish them under their own numbers.",
+    },
+  );
 }

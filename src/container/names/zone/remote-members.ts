@@ -7,16 +7,17 @@ import { LIMITS } from "../../../base/limits.ts";
 import { type StoredKey, type StoredKeys, endOf, nextKey } from "../../../base/model/stored-key.ts";
 import { Freshness } from "../source/freshness.ts";
 import { type KeyProblem, KeyProblems } from "../source/key-problems.ts";
-import { type Addresses, EVERYWHERE, type MemberEndpoint, type MemberReach, type ZoneMember } from "./member.ts";
-import { ZoneMembers } from "./members.ts";
 import {
-  type PublishedMember,
-  SWARM_NETWORKS_MAX,
-  hostOnMachine,
-  isMachineName,
-  readMachine,
-  readMember,
-} from "./published-member.ts";
+  type Addresses,
+  EVERYWHERE,
+  type MemberEndpoint,
+  type MemberReach,
+  type OtherMachines,
+  type ZoneMember,
+} from "./member.ts";
+import { ZoneMembers } from "./members.ts";
+import { hostOnMachine, isMachineName, readMachine, readMember } from "./member-record.ts";
+import { type PublishedMember, SWARM_NETWORKS_MAX } from "./published-member.ts";
 
 export interface RemoteMembersOptions {
   /** The first part of all keys, without a slash at its end. */
@@ -74,7 +75,8 @@ export function machinesPrefix(prefix: string, zone: string): string {
   return `${prefix}/${zone.split(".").toReversed().join("/")}/machine/`;
 }
 
-export class RemoteMembers implements StoredKeys {
+export class RemoteMembers implements StoredKeys, OtherMachines {
+  readonly store = "etcd";
   readonly isNearestFirst: boolean;
   readonly prefix: string;
   readonly #options: RemoteMembersOptions;

@@ -11,10 +11,16 @@ import { gatewaysOf } from "../source/gateways.ts";
 import { visibilityOf } from "../source/visibility.ts";
 import type { NameSettings } from "../source/name-settings.ts";
 import { DnsZone } from "../source/dns-zone.ts";
-import { type MemberSet, type AddressHolder, EVERY, type MemberPlace, type ZoneMember } from "./member.ts";
+import {
+  type MemberSet,
+  type AddressHolder,
+  EVERY,
+  type MemberPlace,
+  type OtherMachines,
+  type ZoneMember,
+} from "./member.ts";
 import { ZoneMembers } from "./members.ts";
 import { type ReachableAddresses, reachableFromContainer } from "./reachable-addresses.ts";
-import type { RemoteMembers } from "./remote-members.ts";
 import { ZoneNames, ZonePointers } from "./zone-names.ts";
 
 /** Docker's resolver address in containers. */
@@ -23,9 +29,9 @@ const RESOLVER = "127.0.0.11";
 export class ServiceZones implements NameSource {
   readonly #networks: DockerNetworks;
   readonly #members = new ZoneMembers();
-  /** The members of this machine, and with etcd those that others publish. */
+  /** The members of this machine, and those of others. */
   readonly #all: MemberSet;
-  readonly #remote: RemoteMembers | undefined;
+  readonly #remote: OtherMachines | undefined;
   readonly #zones: readonly DnsZone[];
   readonly #visible: VisibleSetting;
   readonly #labels: LabelPolicy;
@@ -35,7 +41,7 @@ export class ServiceZones implements NameSource {
   constructor(
     settings: Pick<NameSettings, "zones" | "visible" | "labels">,
     networks: DockerNetworks,
-    remote: RemoteMembers | undefined,
+    remote: OtherMachines | undefined,
   ) {
     this.#networks = networks;
     this.#zones = settings.zones.map((name) => new DnsZone(name));
@@ -97,14 +103,14 @@ function serversOf({ nameservers }: ContainerFact, node: NodeContext | undefined
 }
 
 /**
- * The members of services on all machines: those of this machine, and those that others publish in etcd. The
+ * The members of services on all machines: those of this machine, and those that others publish. The
  * first come first.
  */
 class JoinedMembers implements MemberSet {
   readonly #own: MemberSet;
-  readonly #remote: RemoteMembers;
+  readonly #remote: OtherMachines;
 
-  constructor(own: MemberSet, remote: RemoteMembers) {
+  constructor(own: MemberSet, remote: OtherMachines) {
     this.#own = own;
     this.#remote = remote;
   }

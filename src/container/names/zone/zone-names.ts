@@ -20,7 +20,6 @@ import { type DnsZone, pathOf } from "../source/dns-zone.ts";
 import { namesIn } from "./zone-list.ts";
 
 const NO_SETS: NameRecords["sets"] = new Map();
-const UNKNOWN = "none on this machine, and etcd cannot be reached";
 /** `_PORT._PROTOCOL.SERVICE.PROJECT.svc` */
 const PATH_LABELS_MAX = 5;
 
@@ -73,7 +72,7 @@ export class ZoneNames implements VisibleNames {
       why,
       isSorted = false,
       isForeign = false,
-    } = found ?? { sets: NO_SETS, why: isUnknown ? UNKNOWN : "no such name" };
+    } = found ?? { sets: NO_SETS, why: isUnknown ? this.#whyUnknown : "no such name" };
     search.trace?.record("names", `in zone "${zone.name}": ${why}`);
     const records: NameRecords = {
       ttlSeconds: undefined,
@@ -89,6 +88,10 @@ export class ZoneNames implements VisibleNames {
     };
     // What other machines publish ends with their leases, and while etcd is away it ends by itself.
     return search.declared(records, this.#parts.remote !== undefined);
+  }
+
+  get #whyUnknown(): string {
+    return `none on this machine, and ${this.#parts.remote?.store ?? "what knows the others"} cannot be reached`;
   }
 
   /** Another machine may have what this one does not. */

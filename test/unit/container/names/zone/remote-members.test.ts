@@ -270,14 +270,14 @@ test("a machine that publishes too much fills its share only, and no answer alon
   assert.deepEqual([remote.report.refused, remote.report.members], [5, LIMITS.etcdMachineMembers + 1]);
   const world = worldOf(remote);
   const found = world.addresses(client, NAME);
-  assert.equal(found.length, 1 + 1 + LIMITS.etcdAnswerMembers + 1);
+  assert.equal(found.length, 1 + 1 + LIMITS.machineAnswerMembers + 1);
   assert.ok(found.includes("172.30.0.2") && found.includes("10.0.3.1"));
   for (let at = 0; at < LIMITS.etcdMachines + 5; at++) put(remote, `x${at}/svc/dev/web/${id()}`, member("10.0.4.1"));
   assert.ok(remote.report.machines <= LIMITS.etcdMachines);
 });
 
 test("the share of a machine is one of the answer: a host name of any of its members is found", () => {
-  const all = Array.from({ length: LIMITS.etcdAnswerMembers + 6 }, (_, at) => at + 1);
+  const all = Array.from({ length: LIMITS.machineAnswerMembers + 6 }, (_, at) => at + 1);
   const values = Object.fromEntries(
     all.flatMap((at) => [
       [`m2/endpoints/dev/web/${id()}`, member(`10.0.3.${at}`, { hosts: [`starting-${at}`] })],
@@ -288,7 +288,7 @@ test("the share of a machine is one of the answer: a host name of any of its mem
   for (const at of all)
     assert.deepEqual(world.addresses(client, `web-${at}.${NAME}`), [0, `10.0.2.${at}`], `web-${at}`);
   for (const name of [NAME, `any-web.${NAME}`, "any-web.*.*.svc.cluster.local"])
-    assert.equal(world.addresses(client, name).length, 1 + LIMITS.etcdAnswerMembers, name);
+    assert.equal(world.addresses(client, name).length, 1 + LIMITS.machineAnswerMembers, name);
   assert.deepEqual(world.addresses(client, `starting-1.${NAME}`), [3]);
 });
 
