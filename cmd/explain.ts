@@ -4,6 +4,7 @@
 import type { Command } from "commander";
 
 import type { Explanation } from "../src/api/names.ts";
+import { loadReports } from "../src/features/load.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { explanationText } from "./text/explanation-text.ts";
 import { askForNames } from "./options/name-client.ts";
@@ -32,10 +33,11 @@ export function addExplain(program: Command): void {
 async function explain(words: readonly string[], options: ExplainOptions): Promise<void> {
   const explained = await askForNames(words, options, "explain", async (client, each) => await client.explain(each));
   const isVerbose = options.verbose === true;
+  const reports = await loadReports();
   const texts =
     options.json === true
       ? explained.map(jsonLine).join("")
-      : explained.map((each) => explanationText(each, isVerbose, displayOf(process.stdout))).join("\n");
+      : explained.map((each) => explanationText(each, isVerbose, displayOf(process.stdout), reports)).join("\n");
   process.stdout.write(texts);
   if (options.fail === true && !explained.every(isResolved)) process.exitCode = EXIT.failure;
 }

@@ -4,6 +4,8 @@
  */
 import { type Command, Option } from "commander";
 
+import type { ContainerColumn } from "../src/features/contract.ts";
+import { loadReports } from "../src/features/load.ts";
 import { NOT_ASKED } from "../src/base/model/not-served.ts";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
@@ -17,7 +19,6 @@ import {
   clientFor,
 } from "./options/control-options.ts";
 import { jsonLine } from "./text/printable.ts";
-import { publishedCell } from "./text/published-text.ts";
 import { type Cell, type Column, fits, table } from "./text/table.ts";
 import { type Colour, type Display, PLAIN, displayOf } from "./text/terminal.ts";
 import { age, ago } from "./text/time.ts";
@@ -44,9 +45,10 @@ export function addPs(program: Command): void {
         const status = await client.status();
         const chosen = chosenOf(status.containers, container, options);
         if (options.json === true) return jsonLine(chosen.map((each) => withRules(each, status)));
+        const ofFeatures = (await loadReports()).flatMap((each) => each.columns?.(chosen) ?? []);
         return psText(
           { ...status, containers: chosen },
-          { isWide: options.output === "wide", display: displayOf(process.stdout) },
+          { isWide: options.output === "wide", display: displayOf(process.stdout), ofFeatures },
         );
       });
     },
@@ -66,6 +68,7 @@ interface PsView {
   readonly isWide?: boolean;
   readonly display?: Display;
   readonly nowMs?: number;
+  readonly ofFeatures?: readonly ContainerColumn[];
 }
 
 /** A column and its cell of a container. */
@@ -75,15 +78,18 @@ interface PsColumn extends Column {
   readonly short?: (container: ContainerStatus) => Cell;
 }
 
-export function psText(status: Status, { isWide = false, display = PLAIN, nowMs = Date.now() }: PsView = {}): string {
+export function psText(
+  status: Status,
+  { isWide = false, display = PLAIN, nowMs = Date.now(), ofFeatures = [] }: PsView = {},
+): string {
   const { containers } = status;
   if (containers.length === 0) return "no running containers\n";
-  const columns = [
+  const columns: readonly PsColumn[] = [
     ...(containers.some(({ project }) => project !== null) ? PLACE : []),
     ...COMMON,
     ...(containers.some(({ swarm }) => swarm !== undefined) ? SWARM : []),
-    ...(containers.some(({ published }) => published !== undefined) ? PUBLISHED : []),
-    ...(isWide ? wideColumns(status, nowMs) : []),
+    ...ofFeatures.filter(({ isForWide }) => isForWide !== true),
+    ...(isWide ? wideColumns(status, nowMs, ofFeatures) : []),
     ...(containers.some((each) => whyOf(each) !== "") ? WHY : []),
   ];
   const sorted = containers.toSorted(byPlace);
@@ -136,15 +142,6 @@ const SWARM: readonly PsColumn[] = [
   },
 ];
 
-/** What other machines know of it through etcd. */
-const PUBLISHED: readonly PsColumn[] = [
-  { title: "PUBLISHED", min: 14, drop: 5, cell: ({ published }) => publishedCell(published) },
-];
-
-const PUBLISHED_AS: readonly PsColumn[] = [
-  { title: "PUBLISHED AS", min: 20, drop: 10, cell: ({ published }) => published?.names.at(-1) ?? "-" },
-];
-
 const WHY: readonly PsColumn[] = [
   { title: "WHY", below: 40, cell: (each) => ({ text: whyOf(each), colour: colourOf(each) }) },
 ];
@@ -153,7 +150,7 @@ function withoutPrefix(name: string, prefix: string): string {
   return name.startsWith(prefix) && name.length > prefix.length ? name.slice(prefix.length) : name;
 }
 
-function wideColumns(status: Status, nowMs: number): PsColumn[] {
+function wideColumns(status: Status, nowMs: number, ofFeatures: readonly ContainerColumn[]): PsColumn[] {
   const total = (title: string, ...keys: string[]): PsColumn => ({
     title,
     isNumber: true,
@@ -166,7 +163,7 @@ function wideColumns(status: Status, nowMs: number): PsColumn[] {
     { title: "VERIFIED", drop: 6, cell: ({ verified }) => (verified === undefined ? "-" : ago(verified, nowMs)) },
     { title: "RULES", drop: 7, cell: (each) => withRules(each, status).rules ?? "-" },
     { title: "PORTS", drop: 9, cell: ({ ports }) => (ports === undefined ? "-" : `${ports.udp}/udp ${ports.tcp}/tcp`) },
-    ...(status.containers.some(({ published }) => published !== undefined) ? PUBLISHED_AS : []),
+    ...ofFeatures.filter(({ isForWide }) => isForWide === true),
     total("QUERIES", "queries"),
     total("LOCAL", "local"),
     total("CACHED", "cached"),

@@ -22,7 +22,6 @@ import {
   clientFor,
 } from "./options/control-options.ts";
 import { counted } from "../src/base/lib/counted.ts";
-import { etcdLines } from "./text/etcd-lines.ts";
 import { listenLines, listenerLines } from "./text/listener-lines.ts";
 import { type Line, lines } from "./text/lines.ts";
 import { jsonLine } from "./text/printable.ts";
@@ -108,7 +107,6 @@ export function statusText(
     ...recordsLines(status),
     ...listenerLines(status.listener),
     ...listenLines(status.listen),
-    ...etcdLines(status.etcd),
     ...(health.ofFeatures ?? []),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);

@@ -3,6 +3,7 @@
  */
 import type { Command } from "commander";
 
+import { loadReports } from "../src/features/load.ts";
 import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
 import type { CountersReport } from "../src/api/queries.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
@@ -118,7 +119,7 @@ async function answerTo(client: ControlClient, inquiry: Inquiry, width: number):
     return failuresText(await client.failures({ container: inquiry.container }), true, Date.now(), display);
   }
   const { container, name, type } = inquiry;
-  return explanationText(await client.explain({ container, name, type }), false, display);
+  return explanationText(await client.explain({ container, name, type }), false, display, await loadReports());
 }
 
 /** Passes a snapshot to `show` every second until `show` returns false. */

@@ -10,8 +10,8 @@ import { test } from "node:test";
 /** The layers, from the bottom up: a folder imports its own layer and those below it. */
 const LAYERS: readonly (readonly (string | RegExp)[])[] = [
   ["src/base"],
-  // System calls; clients of other programs; what the control socket promises; what policies mean.
-  ["src/kernel", "src/etcd", "src/api", "src/policy"],
+  // System calls; what the control socket promises; what policies mean.
+  ["src/kernel", "src/api", "src/policy"],
   // The list of features, which says of each what is known without its code.
   ["src/config", "src/features.ts", /^src\/features\/[^/]+\/feature\.ts$/],
   // The two sides, and the process that outlives them. They do not import each other.
@@ -29,7 +29,6 @@ const LAYERS: readonly (readonly (string | RegExp)[])[] = [
 const ALONE: Readonly<Record<string, readonly string[]>> = {
   "src/kernel": ["src/base"],
   "src/api": ["src/base"],
-  "src/etcd": ["src/base"],
   "src/policy/model": ["src/base"],
   "src/policy/judge": ["src/base", "src/policy/model"],
   "src/keeper": ["src/base", "src/kernel"],

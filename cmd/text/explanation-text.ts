@@ -4,9 +4,9 @@
  */
 import type { Cause } from "../../src/api/causes.ts";
 import type { ExplainedStep, Explanation } from "../../src/api/names.ts";
+import type { FeatureReport } from "../../src/features/contract.ts";
 import { ownerOf, ownerText } from "./owner-text.ts";
 import { printable } from "./printable.ts";
-import { publishedSentence } from "./published-text.ts";
 import { milliseconds, replyLines } from "./reply.ts";
 import { table } from "./table.ts";
 import type { Colour, Display } from "./terminal.ts";
@@ -20,13 +20,20 @@ const HINTS = ["  (-v shows each step)", "  (-v: steps)"];
 /** Layers that are part of each way, and of interest only where they answer. */
 const QUIET_LAYERS: ReadonlySet<string> = new Set(["reverse", "route", "special"]);
 
-export function explanationText(explained: Explanation, isVerbose: boolean, display: Display): string {
+export function explanationText(
+  explained: Explanation,
+  isVerbose: boolean,
+  display: Display,
+  reports: readonly Pick<FeatureReport, "explanationLines">[] = [],
+): string {
   const { reply } = explained;
   const lines = [
     ...verdictLines(explained, display),
     ...explained.causes.flatMap((cause, index) => causeLines(cause, index === 0 ? "why" : "also", display)),
     ...noteLines(explained, display),
-    ...publishedLines(explained, isVerbose, display),
+    ...reports
+      .flatMap(({ explanationLines }) => explanationLines?.(explained, isVerbose) ?? [])
+      .flatMap(({ label, text }) => labelled(label, text, display)),
     ...familyLines(explained, display),
     ...pathLines(explained, isVerbose, display),
   ];
@@ -102,14 +109,6 @@ function noteLines({ notServed, notQueried, causes }: Explanation, display: Disp
   if (notServed === null || causes.some(({ code }) => code === "not-served")) return [];
   const source = notQueried === null ? "the container's own nameserver replied" : `no query was sent: ${notQueried}`;
   return labelled("note", `${notServed}; ${source}`, display);
-}
-
-/** What other machines know of the containers; that all is well is a detail, and so are names that are no service's. */
-function publishedLines({ published = [], question }: Explanation, isVerbose: boolean, display: Display): string[] {
-  const name = question.name.toLowerCase().replace(/\.$/, "");
-  return published
-    .filter(({ state, zone }) => isVerbose || (state !== "published" && name.endsWith(`.${zone}`)))
-    .flatMap((each) => labelled("etcd", `${each.container} ${publishedSentence(each)}`, display));
 }
 
 /** That there is no record of the other type of address is usual, and that neither resolves is said already. */

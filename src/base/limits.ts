@@ -3,7 +3,6 @@
  * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
-import { ETCD_LIMITS } from "./etcd-limits.ts";
 import { LISTENER_LIMITS } from "./listener-limits.ts";
 import { LOG_LIMITS } from "./log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
@@ -395,7 +394,6 @@ export const LIMITS = {
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
   ...LISTENER_LIMITS,
-  ...ETCD_LIMITS,
   /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
   clusterNodes: 256,
   clusterDnsPollMs: 2_000,

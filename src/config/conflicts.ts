@@ -4,8 +4,7 @@
 import { LIMITS } from "../base/limits.ts";
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { FEATURES } from "../features.ts";
-import type { FeatureEntry } from "./feature-entry.ts";
-import { etcdConflicts } from "./etcd-values.ts";
+import { type FeatureEntry, NOT_WITH_STRICT } from "./feature-entry.ts";
 import type { Precedence } from "./precedence.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import type { Key } from "./settings-table.ts";
@@ -19,9 +18,7 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...withoutEffect(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...etcdProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...featureConflicts(settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...unpublished(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...probePages(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -71,8 +68,7 @@ const ALWAYS: ReadonlySet<Key> = new Set([
 /** Declared names and zones are more than Docker has, and their other types are never forwarded. */
 function unansweredRecords(precedence: Precedence, { behaviour }: Settings): readonly Conflict[] {
   if (behaviour.answersAllTypes) return [];
-  const what = "has no effect with strict, because Docker has no such names: remove one of them";
-  return precedence.changed("records", "zone", "etcd.endpoints", "kubernetes.api").map((key) => [key, what]);
+  return precedence.changed("records", "zone").map((key) => [key, NOT_WITH_STRICT]);
 }
 
 function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[] {
@@ -83,25 +79,13 @@ function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[]
   return problem === undefined ? [] : [["zone", problem]];
 }
 
-function etcdProblems({ etcd, zones, hostNames }: Settings): readonly Conflict[] {
-  const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
-  return etcdConflicts(etcd, { zones, hostDomain }) as readonly Conflict[];
-}
-
 function featureConflicts(settings: Settings): readonly Conflict[] {
-  return FEATURES.flatMap(({ conflicts }: FeatureEntry) => conflicts?.(settings) ?? []) as readonly Conflict[];
-}
-
-/** How to publish, where nothing is published. */
-function unpublished(precedence: Precedence, { etcd }: Settings): readonly Conflict[] {
-  if (etcd.publish !== undefined) return [];
-  const what = "has no effect without etcd.publish: set etcd.publish: true, or remove this setting";
-  const keys = ["etcd.machine", "etcd.address", "etcd.routed-networks", "etcd.lease", "etcd.nearest-first"] as const;
-  const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
-  return precedence
-    .changed(...keys)
-    .filter((key) => !isEmpty(precedence.valueOf(key)))
-    .map((key) => [key, what]);
+  const domains: string[] = [];
+  return FEATURES.flatMap((feature: FeatureEntry) => {
+    const found = feature.conflicts?.(settings, [...domains]) ?? [];
+    domains.push(...(feature.domains?.(settings) ?? []));
+    return found;
+  }) as readonly Conflict[];
 }
 
 /** Choices about names that Docker does not have. */

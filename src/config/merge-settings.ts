@@ -9,7 +9,6 @@ import {
   DOCKER_FORWARDING,
   STRICT_BEHAVIOUR,
 } from "../base/model/behaviour.ts";
-import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import { listenViewText } from "../base/model/listen-policy.ts";
@@ -87,7 +86,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const policies = precedence.takeMap("policies", [], policiesText);
   const listen = precedence.takeMap("listen", [], listenText);
   const recordsDir = precedence.takeOptional("records-dir");
-  const etcd = etcdOf(precedence, zones);
   precedence.takeOptional("dnsmasq-dir");
   precedence.takeOptional("kube-dns-dir");
   const settings: Settings = {
@@ -124,7 +122,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     answers,
     queries: { names: precedence.take("queries.names") },
     features,
-    etcd,
     origins: bySection(precedence.origins),
   };
   const conflicts = findConflicts(precedence, settings);
@@ -182,36 +179,9 @@ function kindOf(precedence: Precedence): KindPolicy {
   };
 }
 
-function etcdOf(precedence: Precedence, zones: readonly string[]): EtcdPolicy {
-  return {
-    endpoints: precedence.take("etcd.endpoints"),
-    prefix: precedence.take("etcd.prefix"),
-    zones: precedence.take("etcd.zones"),
-    ca: precedence.takeOptional("etcd.ca"),
-    user: precedence.takeOptional("etcd.user"),
-    passwordFile: precedence.takeOptional("etcd.password-file"),
-    staleSecondsMax: seconds(precedence.take("etcd.max-stale")),
-    quirks: precedence.take("etcd.quirks"),
-    publish: publishOf(precedence, zones),
-  };
-}
-
 /** The domains of clusters that nodes are asked for: the host asks for them, too. */
 function nodeDomains(routes: Values["dns"]): readonly string[] {
   return routes.flatMap(({ domains, servers }) => (servers.some(isNodeServer) ? domains : []));
-}
-
-function publishOf(precedence: Precedence, [zone = ""]: readonly string[]): PublishPolicy | undefined {
-  const isOn = precedence.take("etcd.publish");
-  const policy = {
-    zone,
-    machine: precedence.takeOptional("etcd.machine"),
-    addresses: precedence.take("etcd.address"),
-    routedNetworks: precedence.take("etcd.routed-networks"),
-    leaseSeconds: seconds(precedence.take("etcd.lease")),
-    isNearestFirst: precedence.take("etcd.nearest-first"),
-  };
-  return isOn ? policy : undefined;
 }
 
 function networksText(networks: Values["networks"]): unknown {

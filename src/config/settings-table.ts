@@ -15,7 +15,6 @@ import {
   STOPPED_POLICIES,
   VISIBLE_SETTINGS,
 } from "../base/model/name-choices.ts";
-import { ETCD_DEFAULTS, PUBLISH_DEFAULTS } from "../base/model/etcd-policy.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import { HOST_DEFAULTS, HOST_MEANS } from "../base/model/host-policy.ts";
 import {
@@ -40,16 +39,6 @@ import {
   MISSING_CONTAINER_SETTINGS,
 } from "../base/model/upstream-policy.ts";
 import {
-  readEndpoint,
-  readEtcdZone,
-  readMachine,
-  readMachineAddress,
-  readNetworkName,
-  readPrefix,
-  readQuirk,
-  readUser,
-} from "./etcd-values.ts";
-import {
   BOOLEAN,
   HEALTH_PROBE,
   HOST_DOMAIN,
@@ -65,7 +54,6 @@ import {
   duration,
   oneOf,
   path,
-  quoting,
   size,
   wordOrAddress,
   zeroOr,
@@ -311,59 +299,6 @@ const CORE_SETTINGS = {
     duration(0, 7 * DAY_MS, SECOND_MS),
     CACHE_DEFAULTS.staleSecondsMax * SECOND_MS,
     "how long an expired reply may be served when upstream servers fail; 0 disables it",
-  ),
-  "etcd.endpoints": list(quoting(readEndpoint), "client URLs of an etcd cluster whose records containers resolve", {
-    isOneOrMore,
-    fallback: ETCD_DEFAULTS.endpoints,
-  }),
-  "etcd.prefix": one(quoting(readPrefix), ETCD_DEFAULTS.prefix, "first part of the keys of all records"),
-  "etcd.zones": list(
-    quoting(readEtcdZone),
-    "domains whose names are in etcd, also reverse zones such as 0.10.in-addr.arpa",
-    { isOneOrMore, fallback: ETCD_DEFAULTS.zones },
-  ),
-  "etcd.ca": one(
-    path("/etc/dns11/etcd-ca.pem"),
-    undefined,
-    "PEM file of the authority that signed the members' certificates",
-  ),
-  "etcd.user": one(quoting(readUser), undefined, "user of etcd, with permission to read the keys below the prefix"),
-  "etcd.password-file": one(path("/etc/dns11/etcd-password"), undefined, "file with that user's password"),
-  "etcd.max-stale": one(
-    duration(0, 7 * DAY_MS, SECOND_MS),
-    ETCD_DEFAULTS.staleSecondsMax * SECOND_MS,
-    "how long the last known records are answered while etcd is unreachable; then queries fail",
-  ),
-  "etcd.quirks": list(
-    quoting(readQuirk),
-    "what CoreDNS does and dns11 does not: subtree (a name answers with all records below it), text-only (a record with a text is no CNAME)",
-    { isOneOrMore, fallback: ETCD_DEFAULTS.quirks },
-  ),
-  "etcd.publish": one(BOOLEAN, false, "write this machine's containers to etcd, and resolve those of other machines"),
-  "etcd.machine": one(
-    quoting(readMachine),
-    undefined,
-    "name of this machine in etcd; without it, the host name that Docker reports",
-  ),
-  "etcd.address": list(
-    quoting(readMachineAddress),
-    "addresses at which other machines reach this one's published ports; without it, the one that connects to etcd",
-    { isOneOrMore, fallback: PUBLISH_DEFAULTS.addresses },
-  ),
-  "etcd.routed-networks": list(
-    quoting(readNetworkName),
-    "networks whose containers other machines reach at their own addresses",
-    { isOneOrMore, fallback: PUBLISH_DEFAULTS.routedNetworks },
-  ),
-  "etcd.lease": one(
-    duration(10 * SECOND_MS, 10 * MINUTE_MS, SECOND_MS),
-    PUBLISH_DEFAULTS.leaseSeconds * SECOND_MS,
-    "how long the containers of a machine are in etcd after it has failed",
-  ),
-  "etcd.nearest-first": one(
-    BOOLEAN,
-    PUBLISH_DEFAULTS.isNearestFirst,
-    "answer with a service's members on this machine first",
   ),
 };
 

@@ -4,7 +4,6 @@
 import type { AnswersSetting } from "../base/model/answered-by.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
-import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type {
@@ -87,8 +86,6 @@ export interface Settings {
   readonly queries: QueriesPolicy;
   /** The settings of features, by their keys; a feature reads its own. */
   readonly features: Readonly<Record<string, unknown>>;
-  /** The store whose names containers resolve. */
-  readonly etcd: EtcdPolicy;
   /** Every key of the settings file with its effective value, as written in the file, and its source. */
   readonly origins: SettingOrigins;
 }

@@ -2,7 +2,7 @@
  * ZoneName: the names of zones for the service schema. A zone answers for everything below it, so one that belongs to
  * others, or to another part of dns11, is refused.
  */
-import { parseDomain } from "../base/model/server-text.ts";
+import { domainLabels, parseDomain } from "../base/model/server-text.ts";
 import { problemOf } from "../base/model/extra-name.ts";
 
 /** The domain of every cluster that KIND makes, unless it is changed by hand. */
@@ -11,6 +11,8 @@ const CLUSTER_DOMAIN = "cluster.local";
 const ZONE_CHARS = 100;
 /** Special names (RFC 6761), multicast DNS as a whole, and reverse names. */
 const TAKEN = /(^|\.)(localhost|invalid|onion|alt|arpa|resolver\.arpa)$|^local$/;
+/** Reverse zones. */
+const REVERSE = /\.(in-addr|ip6)\.arpa$/;
 /** Below which registries sell domains: `co.uk`, `com.au`. */
 const REGISTRY = /^(ac|co|com|edu|gob|gouv|gov|ltd|me|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
 
@@ -33,6 +35,16 @@ export function zoneName(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Reads the domain of names that are in a store or a cluster; reverse zones are among them. `quote` is for the error. */
+export function readZoneName(value: unknown, quote: (value: unknown) => string): string {
+  const text = typeof value === "string" ? value : "";
+  const name = zoneName(text) ?? "";
+  if (REVERSE.test(name) && domainLabels(parseDomain(name)).length > 0) return name;
+  const problem = zoneProblem(text)?.replace("cluster.local", "services.test");
+  if (problem !== undefined) throw new Error(`invalid zone ${quote(value)}: ${problem}`);
+  return name;
 }
 
 /** Why these zones cannot be served together, with what to do; undefined if they can. */

@@ -19,6 +19,7 @@ import { mapConcurrent } from "../base/lib/map-concurrent.ts";
 import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import type { Server } from "../base/model/view.ts";
+import { loadReports } from "../features/load.ts";
 import { dialIn } from "../container/namespace/dial.ts";
 import type { ContainerTarget, CheckTools } from "./checks/container-target.ts";
 import {
@@ -41,7 +42,6 @@ import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { otherPolicyFindings, policyFindings, readPolicies } from "./checks/policy-check.ts";
 import { ContainerStates, chosenEnded, endedContainers } from "./checks/container-state.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
-import { publishedFindings } from "./checks/etcd-publishing.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
@@ -177,11 +177,19 @@ async function examineAll(
         : []),
     ];
     onFindings?.(HOST, moreFindings);
+    const featureReports = await loadReports();
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
       const status = context.status?.containers.find(({ id }) => id === each.fact.id);
-      const published = publishedFindings(status?.published);
-      const own = [...published, ...policyFindings(policies, each.fact.id), ...failureFindings(failures, each.fact.id)];
+      const ofFeatures =
+        status === undefined
+          ? []
+          : featureReports.flatMap(({ containerFindings }) => containerFindings?.(status) ?? []);
+      const own = [
+        ...ofFeatures,
+        ...policyFindings(policies, each.fact.id),
+        ...failureFindings(failures, each.fact.id),
+      ];
       const all = [...states.findings(each.fact.id), ...report.findings, ...own];
       onFindings?.(report.subject, all);
       return { ...report, findings: all };

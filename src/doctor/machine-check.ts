@@ -9,7 +9,6 @@ import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
 import { loadReports } from "../features/load.ts";
-import { etcdFindings } from "./checks/etcd-check.ts";
 import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
 import { forwardingFindings } from "./checks/forwarding-check.ts";
 import { hostListenerFindings } from "./checks/host-listener-check.ts";
@@ -113,7 +112,6 @@ export async function checkMachine(
   findings.push(
     ...hostFileFindings(hostServers),
     ...kernelAnswersFindings(instance.status),
-    ...etcdFindings(instance.status),
     ...(await featureFindings(instance.status)),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     ...hostListenerFindings(instance.status, daemonDns),

@@ -19,7 +19,6 @@ import {
   upstreamSeries,
 } from "../query/record/meter.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
-import type { EtcdReport } from "../api/etcd.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import type { ListenReports } from "../base/model/listen-report.ts";
 import { listenId } from "../base/model/listen-policy.ts";
@@ -74,8 +73,6 @@ export interface MetricsSource {
     /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
     readonly listeners: ListenerReadings;
-    /** null where it is not used. */
-    readonly etcd: EtcdReport | null;
     readonly leases: LeaseReadings;
     readonly features: readonly Family[];
   };
@@ -93,7 +90,6 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...listenerFamilies(serving.listeners),
-          ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
           ...leaseFamilies(serving.leases),
           ...serving.features,
         ]),
@@ -132,56 +128,6 @@ function leaseFamilies({ open, rules, verdicts, policies }: LeaseReadings): Fami
         ...policies.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode })),
       ],
     ),
-  ];
-}
-
-function etcdFamilies(report: EtcdReport): Family[] {
-  const { state, staleSeconds, records, skipped, refused, lists, reconnects } = report;
-  return [
-    gauge("dns11_etcd_up", "1 while the names are those of etcd, 0 while they are the last known ones or none.", [
-      sample(Number(state === "current")),
-    ]),
-    gauge("dns11_etcd_stale_seconds", "How long etcd has not confirmed the names that are answered; 0 while it does.", [
-      sample(staleSeconds ?? 0),
-    ]),
-    gauge("dns11_etcd_records", "Records of etcd that are names.", [sample(records)]),
-    gauge("dns11_etcd_skipped_records", "Records of etcd that are left out: invalid, or too many.", [
-      sample(skipped, { reason: "invalid" }),
-      sample(refused, { reason: "limit" }),
-    ]),
-    counter("dns11_etcd_lists_total", "How often all records were read.", [sample(lists)]),
-    counter("dns11_etcd_reconnects_total", "How often the stream of changes ended.", [sample(reconnects)]),
-    ...publishFamilies(report),
-  ];
-}
-
-/** Gives none where nothing is published. */
-function publishFamilies({ publishing, machines }: EtcdReport): Family[] {
-  if (publishing === null || machines === null) return [];
-  const { state, records, pending, leftOut, writes, transactions, failures, losses } = publishing;
-  return [
-    gauge("dns11_etcd_published", "1 while everything that is to be published is in etcd, otherwise 0.", [
-      sample(Number(state === "current")),
-    ]),
-    gauge("dns11_etcd_published_containers", "Containers of this machine, by what becomes of them in etcd.", [
-      sample(records, { state: "published" }),
-      sample(leftOut, { state: "unreachable" }),
-    ]),
-    gauge("dns11_etcd_pending_writes", "Changes that are to be written to etcd.", [sample(pending)]),
-    counter("dns11_etcd_writes_total", "Keys that were written to etcd or deleted there.", [sample(writes)]),
-    counter("dns11_etcd_transactions_total", "Transactions that wrote them.", [sample(transactions)]),
-    counter("dns11_etcd_write_failures_total", "Failed attempts to write to etcd or to renew the lease.", [
-      sample(failures),
-    ]),
-    counter("dns11_etcd_lease_losses_total", "How often the lease had ended and everything was published again.", [
-      sample(losses),
-    ]),
-    gauge("dns11_etcd_machines", "Other machines that publish containers.", [sample(machines.machines)]),
-    gauge("dns11_etcd_remote_containers", "Containers of other machines, by what becomes of them.", [
-      sample(machines.members, { state: "known" }),
-      sample(machines.skipped, { state: "invalid" }),
-      sample(machines.refused, { state: "limit" }),
-    ]),
   ];
 }
 

@@ -6,7 +6,6 @@
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { SharedNames } from "../container/names/shared-names.ts";
-import type { Publication } from "../container/publish/publication.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { EventRing } from "../control/history/event-ring.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
@@ -28,8 +27,6 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly engine: Status["engine"];
   /** How long the engine has been silent; undefined if it answers. */
   readonly engineSilentMs: () => Promise<number | undefined>;
-  /** Its containers as other machines are to know them; undefined inside a KIND node. */
-  readonly publication: Publication | undefined;
   /** null where it is off. */
   readonly listenerReport: ListenerReport | null;
   /** The addresses of the host at which others than containers may ask; null where there are none. */
@@ -73,10 +70,10 @@ export interface ContainerSideParts {
   readonly querySide: QuerySide;
   /** None in a preview. */
   readonly features?: readonly Running[];
-  /** The names of etcd, and the containers of other machines. */
+  /** What features say of containers. */
+  readonly ofFeatures?: ControlPorts["containers"]["ofFeatures"];
+  /** The names of features. */
   readonly shared?: SharedNames | undefined;
-  /** What other machines know of a container. */
-  readonly publishedOf?: ControlPorts["containers"]["publishedOf"] | undefined;
   readonly counts: ContainerMetrics;
   /** Records what happens to containers. */
   readonly events: EventRing;

@@ -226,7 +226,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, records, etcd, features, history, recordedCauses } = serving;
+    const { querySide, containerSide, keeper, limitedLog, records, features, history, recordedCauses } = serving;
     const guard = new HangGuard({ isWatched: () => keeper.report.state === "watching" });
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -237,8 +237,7 @@ export class Service {
     const failed = new AbortController();
     try {
       await records.configure(this.#reloads.settings);
-      await etcd.start();
-      for (const each of features) each.start?.();
+      for (const each of features) await each.start?.();
       this.#folders.watch(this.#reloads.settings.folders);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
@@ -250,7 +249,7 @@ export class Service {
         });
         internalErrors.begin(quarantines.recorder.currentClient);
       }
-      etcd.publish(containerSide.publication);
+      for (const each of features) each.serving?.();
       quarantines.watch(() => containerSide.refresh());
       this.#lifecycle.setServing(() => ({
         isSynced: containerSide.synced.isOpen,
@@ -268,8 +267,9 @@ export class Service {
       );
       await following;
     } finally {
-      const withdrawn = etcd.close(handover.isServing);
-      if (handover.isServing) {
+      const isHandedOver = !handover.isServing;
+      const closing = Promise.all(features.map(async (each) => await each.closing?.(isHandedOver)));
+      if (!isHandedOver) {
         this.#lifecycle.stopping();
         this.#log.info("handing back to Docker's resolver");
         await containerSide.stop();
@@ -280,7 +280,7 @@ export class Service {
       }
       this.#folders.close();
       records.close();
-      await withdrawn;
+      await closing;
       history.end();
       recordedCauses.end();
       await Promise.all(features.map(async (each) => await each.close?.()));
@@ -359,7 +359,7 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts, etcd, leases: openLeases } = this.#serving;
+    const { querySide, containerSide, counts, leases: openLeases } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     querySide.clients.collect();
@@ -378,14 +378,13 @@ export class Service {
       containers,
       isConnected,
       listeners: { listener: containerSide.listenerReport, listen: containerSide.listenReports },
-      etcd: etcd.report,
       leases,
       features,
     };
     return familiesOf({ ...base, serving });
   }
 
-  async #status({ containerSide, keeper, records, etcd, features }: Serving, { report }: Platform): Promise<Status> {
+  async #status({ containerSide, keeper, records, features }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
     // This comes before the containers: those of a run that is ready are attached or have a reason why not.
     const isReady = containerSide.synced.isOpen && containerSide.isSettled;
@@ -405,7 +404,6 @@ export class Service {
       settings: settings.origins,
       ...(this.#reloads.afterRestart.length > 0 && { afterRestart: this.#reloads.afterRestart }),
       records: records.report,
-      etcd: etcd.report,
       ...Object.assign({}, ...features.map((each) => each.status?.())),
       listener: containerSide.listenerReport,
       listen: containerSide.listenReports,

@@ -2,8 +2,10 @@
  * Serving: everything that a run has while it serves: both sides, their counters, and what records what they do. It is composed
  * once; a reload changes its parts.
  */
+import type { Explanation } from "../api/names.ts";
+import type { ContainerStatus } from "../api/status.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
-import type { NameSource } from "../container/names/source/name-source.ts";
+import type { SharedNames } from "../container/names/shared-names.ts";
 import type { QueryObserver } from "../query/client/clients.ts";
 import type { FeatureCode, Running } from "../features/contract.ts";
 import type { Log } from "../base/log/log.ts";
@@ -17,11 +19,11 @@ import { HistoryRings } from "../control/history/history-rings.ts";
 import { QueryReader } from "../control/history/query-reader.ts";
 import { RecordedCauses } from "../control/failures/recorded-causes.ts";
 import { Leases } from "../control/lease/leases.ts";
+import type { ControlPorts } from "../control/situation/ports.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { policySubjects } from "./policies.ts";
 import { RecordsReader } from "./records/records-reader.ts";
-import { EtcdLink } from "./etcd/etcd-link.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { type QuerySide, composeQuerySide } from "./query-side.ts";
@@ -35,7 +37,6 @@ export interface Serving {
   readonly limitedLog: RateLimitedLog;
   readonly reader: QueryReader;
   readonly records: RecordsReader;
-  readonly etcd: EtcdLink;
   readonly features: readonly Running[];
   readonly events: EventRing;
   readonly history: HistoryRings;
@@ -56,8 +57,17 @@ interface ComposeParts {
   readonly startAfter: Promise<void>;
 }
 
-export function namesOf(parts: readonly Pick<Running, "names">[]): readonly NameSource[] {
-  return parts.flatMap(({ names }) => names ?? []);
+export function sharedNamesOf(features: readonly Pick<Running, "names" | "machines">[]): SharedNames {
+  const [machines] = features.flatMap((feature) => feature.machines ?? []);
+  return { sources: features.flatMap(({ names }) => names ?? []), machines };
+}
+
+function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofFeatures"] {
+  return {
+    status: (id) => Object.assign({}, ...features.map((each) => each.container?.(id))) as Partial<ContainerStatus>,
+    explanation: (facts) =>
+      Object.assign({}, ...features.map((each) => each.explained?.(facts))) as Partial<Explanation>,
+  };
 }
 
 export function composeServing(target: ServeTarget, parts: ComposeParts): Serving {
@@ -74,16 +84,11 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   querySide.meter.repeated = platform.kernelAnswers?.kinds;
   // One message may change thousands of names, and each namespace has answers to forget.
   const onNames = oncePerStep(() => platform.kernelAnswers?.forgetAll());
-  const etcd = new EtcdLink(
-    settings.etcd,
-    { hostName: target.hostName, instance: target.instanceId },
-    eventLogger(log),
-    onNames,
-  );
   const { kernelAnswers } = platform;
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
+  const { instanceId, hostName } = target;
   const core = {
-    ...{ settings, log, reader, kernelAnswers, onNames },
+    ...{ settings, instanceId, hostName, log, reader, kernelAnswers, onNames },
     onEvent: eventLogger(log),
     observe: (observer: QueryObserver) => querySide.clients.observe(observer),
   };
@@ -97,8 +102,8 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     features,
     platform,
     querySide,
-    shared: { ...etcd.names, others: namesOf(features) },
-    publishedOf: (id: string) => etcd.publishedOf(id),
+    shared: sharedNamesOf(features),
+    ofFeatures: fieldsOf(features),
     counts,
     events,
     journal,
@@ -140,7 +145,6 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
       limitedLog,
       reader,
       records,
-      etcd,
       features,
       events,
       history,

@@ -7,8 +7,6 @@ import { benchAttach } from "./attach.ts";
 import { benchBreakages } from "./breakages.ts";
 import { benchChannels } from "./channels.ts";
 import { benchCrash } from "./crash.ts";
-import { benchEtcd } from "./etcd.ts";
-import { benchEtcdEngines } from "./etcd-engines.ts";
 import { benchEvents } from "./events.ts";
 import { featureParts } from "./feature-parts.ts";
 import { benchFailover } from "./failover.ts";
@@ -83,8 +81,6 @@ const LAST: readonly Part[] = [
   ],
   ["peers", "Policies beside dnsmasq --nftset and a script that resolves once", benchPeers],
   ["listener", "The listener on the host beside 127.0.0.11", async () => await benchListener(pace)],
-  ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
-  ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],
   ["requests", "Stalls of the answering thread by what its users ask", benchRequests],
   ["stalls", "Stalls of the answering thread", benchStalls],

@@ -12,7 +12,6 @@ import { after, before, test } from "node:test";
 import type { ListenerReport } from "../../src/base/model/listener-report.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { LifecycleReport } from "../../src/api/status.ts";
-import type { EtcdReport } from "../../src/api/etcd.ts";
 import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
 import { ContainerMetrics } from "../../src/metrics/container-metrics.ts";
 import { Meter } from "../../src/query/record/meter.ts";
@@ -33,48 +32,6 @@ const IN_THE_WAY =
   "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }";
 
 /** An instance that serves and has received no query. */
-/** Of a dns11 that reads from etcd and publishes there, so that all families are listed. */
-const ETCD: EtcdReport = {
-  state: "current",
-  code: null,
-  reason: null,
-  remedy: null,
-  staleSeconds: null,
-  members: [],
-  zones: [],
-  prefix: "",
-  revision: null,
-  alarms: [],
-  lists: 0,
-  reconnects: 0,
-  records: 0,
-  refused: 0,
-  isCut: false,
-  ignored: 0,
-  skipped: 0,
-  problems: [],
-  publishing: {
-    state: "current",
-    code: null,
-    reason: null,
-    remedy: null,
-    machine: "",
-    addresses: [],
-    root: "",
-    lease: null,
-    records: 0,
-    leftOut: 0,
-    written: 0,
-    pending: 0,
-    foreign: 0,
-    transactions: 0,
-    writes: 0,
-    failures: 0,
-    losses: 0,
-  },
-  machines: { machines: 0, members: 0, refused: 0, cut: [], skipped: 0, problems: [] },
-};
-
 const LISTENER: ListenerReport = {
   state: "serving",
   addresses: [],
@@ -98,7 +55,6 @@ const NO_QUERIES: MetricsSource = {
     containers: [],
     isConnected: undefined,
     listeners: { listener: LISTENER, listen: { entries: [], dropped: { link: 0, source: 0, rate: 0, port: 0 } } },
-    etcd: ETCD,
     leases: { open: 0, rules: 0, policies: [], verdicts: { fault: 0, answer: 0, deny: 0 } },
     features: [],
   },

@@ -406,6 +406,10 @@ var DECLARED_LIMITS = {
   zoneAnswerMembers: 256,
   /** Services, and containers in them, that are visited for a query of a zone; the rest is left out. */
   zoneVisits: 2048,
+  /** Members of one other machine in an answer, so that no machine fills it alone. */
+  machineAnswerMembers: 64,
+  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
+  machineVisits: 320,
   /** Containers with one address: of those that other machines publish, any number may claim it. */
   zoneAddressMembers: 16,
   /**
@@ -415,71 +419,11 @@ var DECLARED_LIMITS = {
   stoppedContainers: 256,
   stoppedNames: 256,
   stoppedMs: 864e5,
+  /** Objects of a store that are left out and whose problem is known; all are counted. */
+  keyProblems: 1024,
   /** Characters shown of a label; and of its problems. */
   labelCharsShown: 80,
   labelProblemChars: 240
-};
-
-// src/base/etcd-limits.ts
-var ETCD_LIMITS = {
-  /**
-   * Records in memory, some 0.6 KB each. Further ones are left out and counted; a list of keys ends there, so that a
-   * million of them take neither memory nor time.
-   */
-  etcdRecords: 2e5,
-  /** Bytes of one record. A larger one is skipped and named. */
-  etcdValueBytes: 16 * 1024,
-  /** Skipped records whose key and problem are known; all are counted. */
-  etcdProblems: 1024,
-  /** Records in one answer, and keys visited for what they point to: more fits into no UDP reply, and every one costs time. */
-  etcdAnswerRecords: 256,
-  /** Keys visited for a query, and as many for its aliases; the rest is left out. */
-  etcdVisits: 2048,
-  /** Leases whose duration is known; the one that was seen first is forgotten, and its records have the shortest TTL. */
-  etcdLeases: 4096,
-  /** The TTL of records without one, and the bounds of one that follows from a lease: as in CoreDNS. */
-  etcdTtlSeconds: 300,
-  etcdLeaseSecondsMin: 30,
-  etcdLeaseSecondsMax: 86400,
-  /** Bytes of one reply of etcd, or of one message of a watch; a page of a list is made smaller until it fits. */
-  etcdReplyBytes: 4 * 1024 * 1024,
-  /** Keys on a page of a list: reading them takes 4 ms. */
-  etcdPageKeys: 250,
-  /** Time for a reply, and for a stream to begin; then the next member is tried. */
-  etcdCallMs: 3e3,
-  /** Connections to one member. */
-  etcdConnections: 4,
-  /** When an idle connection is probed by the kernel. */
-  etcdKeepAliveMs: 1e4,
-  /** How often the member that is watched proves that it hears the others. */
-  etcdCheckMs: 5e3,
-  /** Backoff of reconnections to etcd. */
-  etcdRetryFirstMs: 200,
-  etcdRetryLastMs: 5e3,
-  /** Members of services that one machine publishes, and keys that are read from one: the others are left out, and it is named. */
-  etcdMachineMembers: 1e4,
-  /** Keys below the name of this machine that are read: its own, and some of others, which stay. */
-  etcdOwnKeys: 12e3,
-  /** Machines whose members are read, so that no writer makes up more. */
-  etcdMachines: 4096,
-  /** Bytes of a published member: twice what the longest can have. */
-  etcdMemberBytes: 4096,
-  /** Members of one other machine in an answer, so that no machine fills it alone. */
-  etcdAnswerMembers: 64,
-  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
-  etcdMachineVisits: 320,
-  /** Changes in one transaction: etcd accepts 128 operations. */
-  etcdWriteKeys: 100,
-  /** Time between two transactions: changes that come faster are written together. */
-  etcdWriteEveryMs: 50,
-  /** The time between two lists of the own keys because another writer has changed one. */
-  etcdListAgainMs: 5e3,
-  /** Renewals of a lease in the time that it is granted for. */
-  etcdRenewals: 3,
-  /** Time for withdrawing what is published before dns11 exits. */
-  etcdWithdrawMs: 2e3,
-  /** Bytes of the file with the authority's certificates, and of the file with the password. */
-  etcdFileBytes: 256 * 1024
 };
 
 // src/base/listener-limits.ts
@@ -964,7 +908,6 @@ var LIMITS = {
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
   ...LISTENER_LIMITS,
-  ...ETCD_LIMITS,
   /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
   clusterNodes: 256,
   clusterDnsPollMs: 2e3,

@@ -27,7 +27,7 @@ interface NameSourcesParts {
   readonly networks: DockerNetworks;
   /** The running containers. */
   readonly containers: () => Iterable<ContainerFact>;
-  /** The names of etcd and of features, if they are used. */
+  /** The names of features. */
   readonly shared: SharedNames | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onChange: () => void;
@@ -47,12 +47,12 @@ export class NameSources {
 
   constructor({ settings, networks, containers, shared, onChange }: NameSourcesParts) {
     const networkOf = networks.fact.bind(networks);
-    const elsewhere = shared === undefined ? [] : [shared.source, ...(shared.others ?? [])];
+    const elsewhere = shared?.sources ?? [];
     this.#inOrder = [
       // A container of several networks has one address that builds can reach.
       new BuildNames(settings),
       // Reverse names only: the most specific one of an address.
-      (this.zones = new ServiceZones(settings, networks, shared?.remote)).pointers,
+      (this.zones = new ServiceZones(settings, networks, shared?.machines)).pointers,
       // Docker's names take precedence: first those that several machines may have.
       (this.swarm = new SwarmNetworks(settings, networks, onChange)),
       this.swarm.unlessLeft(networks),

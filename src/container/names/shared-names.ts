@@ -1,14 +1,10 @@
-/**
- * SharedNames: what this machine knows from elsewhere: the names of the store that machines share, the containers of other
- * machines, and the names of features. They outlive a reload.
- */
 import type { NameSource } from "./source/name-source.ts";
 import type { OtherMachines } from "./zone/member.ts";
 
+/** What this machine knows from elsewhere, by features. It outlives a reload. */
 export interface SharedNames {
-  readonly source: NameSource;
-  /** Those of features, in their order. */
-  readonly others?: readonly NameSource[];
-  /** Undefined where nothing is published. */
-  readonly remote: OtherMachines | undefined;
+  /** In their order. */
+  readonly sources: readonly NameSource[];
+  /** Undefined where nothing is known of others. */
+  readonly machines: OtherMachines | undefined;
 }

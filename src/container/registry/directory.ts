@@ -41,7 +41,7 @@ export interface DirectoryOptions {
   readonly rules?: RouteRules;
   /** What happens where a container that is an upstream server is missing. */
   readonly missingContainer?: MissingContainerSetting;
-  /** The names of etcd and of a cluster. */
+  /** The names of features. */
   readonly shared?: SharedNames | undefined;
   /** The DNS servers of the cluster that a container is a node of. */
   readonly clusterDnsOf?: (fact: ContainerFact) => string | undefined;

@@ -34,7 +34,8 @@ import type { Cause } from "../../api/causes.ts";
 import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../../api/names.ts";
 import type { AddressOwner } from "../../api/owners.ts";
 
-const PUBLISHED_SHOWN = 8;
+/** Containers with the addresses of an answer of which more is said. */
+const OWNERS_SHOWN = 8;
 const ADDRESSES_TRIED = 4;
 /** Neither local to a link or a site. */
 const GLOBAL_SIX = /^[23][0-9a-f]{3}:/i;
@@ -189,7 +190,7 @@ async function explanation(
     situations.known.byId(owner.id),
     (address) => containers.swarm?.placeOf(owner, address),
   );
-  const published = publishedOf(owners, ports);
+  const ofFeatures = containers.ofFeatures.explanation(factsOf(owners, containers.facts));
   const isAnswered = reply !== null && reply.answers.length > 0;
   const why = await situations.withFiles(() => {
     const situation = situations.of(fact, owner, {
@@ -238,7 +239,7 @@ async function explanation(
     ...(other !== undefined && { otherFamily: other }),
     ...(fromFile !== undefined && { fromFile }),
     ...(fromSearch !== undefined && { fromSearch }),
-    ...(published.length > 0 && { published }),
+    ...ofFeatures,
     causes,
     hints: causes.map((each) => causeText(each)),
   };
@@ -270,17 +271,10 @@ function otherServers(
   return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
 }
 
-/** Finds those on this machine that are members of services. */
-function publishedOf(
-  owners: readonly AddressOwner[],
-  { containers }: Pick<SituationPorts, "containers">,
-): NonNullable<Explanation["published"]> {
+/** Those of this machine. */
+function factsOf(owners: readonly AddressOwner[], facts: ReadonlyMap<string, ContainerFact>): readonly ContainerFact[] {
   const names = new Set(owners.flatMap(({ swarm, container }) => (swarm === undefined ? [container] : [])));
-  const facts = [...containers.facts.values()].filter(({ name }) => names.has(name)).slice(0, PUBLISHED_SHOWN);
-  return facts.flatMap(({ id, name: container }) => {
-    const published = containers.publishedOf(id);
-    return published === undefined ? [] : [{ ...published, container }];
-  });
+  return [...facts.values()].filter(({ name }) => names.has(name)).slice(0, OWNERS_SHOWN);
 }
 
 async function queryDns11(ports: ControlPorts, client: Client, question: ParsedQuestion): Promise<Resolved> {

@@ -58,7 +58,6 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   const node = containers.nodeReportOf(fact);
   const { project, service } = namedContainer(fact);
   const swarm = swarmOf(fact, containers);
-  const published = containers.publishedOf(fact.id);
   const attachment = decision.kind === "serve" ? containers.attachmentOf(fact.id) : undefined;
   const mounted = attachment === undefined ? undefined : mountedResolvConf(fact, fact);
   const mount = mounted === undefined ? undefined : `${mounted} is mounted over its resolv.conf`;
@@ -72,7 +71,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     networks: fact.endpoints.map(({ networkName }) => networkName),
     ...(warning !== "" && { warning }),
     ...(swarm.length > 0 && { swarm }),
-    ...(published !== undefined && { published }),
+    ...containers.ofFeatures.status(fact.id),
   };
   if (decision.kind === "skip") {
     const owner = sharedOwner(containers.facts, fact);

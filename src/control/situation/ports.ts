@@ -20,8 +20,8 @@ import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { NodeReport } from "../../base/model/node-report.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { HistoryReport } from "../../api/history.ts";
-import type { PublishedReport } from "../../api/published.ts";
-import type { RepairReport, ReloadReport, Status } from "../../api/status.ts";
+import type { Explanation } from "../../api/names.ts";
+import type { ContainerStatus, RepairReport, ReloadReport, Status } from "../../api/status.ts";
 import type { Answerer } from "../../query/answer.ts";
 import type { Clients } from "../../query/client/clients.ts";
 import type { ReplyCache } from "../../query/cache/reply-cache.ts";
@@ -76,9 +76,18 @@ export interface Containers {
   readonly networks: () => Promise<readonly EngineNetwork[]>;
   /** Undefined where no engine is followed. */
   readonly swarm: SwarmView | undefined;
-  /** What other machines know of a container through etcd; undefined where nothing is published. */
-  readonly publishedOf: (id: string) => PublishedReport | undefined;
+  readonly ofFeatures: FeatureFields;
 }
+
+/** The fields that features have of what is said of containers. */
+interface FeatureFields {
+  readonly status: (id: string) => Partial<ContainerStatus>;
+  /** The containers of this machine that an answer leads to. */
+  readonly explanation: (facts: readonly ContainerFact[]) => Partial<Explanation>;
+}
+
+/** Where no feature runs. */
+export const NO_FEATURE_FIELDS: FeatureFields = { status: () => ({}), explanation: () => ({}) };
 
 /** A network as the engine lists it. */
 export interface EngineNetwork extends NetworkFact {

@@ -1,8 +1,8 @@
-import { readEtcdZone } from "../../config/etcd-values.ts";
 import { duration, quoting } from "../../config/kinds.ts";
+import { NOT_WITH_STRICT } from "../../config/feature-entry.ts";
 import { featureValues, one } from "../../config/setting.ts";
 import type { Settings } from "../../config/settings.ts";
-import { isNested } from "../../config/zone-name.ts";
+import { isNested, readZoneName } from "../../config/zone-name.ts";
 
 /** The API as a pod reaches it, with the token that Kubernetes mounts. */
 export const SERVICE_ACCOUNT = "service-account";
@@ -18,7 +18,7 @@ const settings = {
     "kubeconfig of a cluster whose names containers resolve, or service-account in a pod",
   ),
   "kubernetes.context": one(quoting(readContext), undefined, "context of the kubeconfig; without it, its current one"),
-  "kubernetes.zone": one(quoting(readEtcdZone), ZONE, "domain of the cluster"),
+  "kubernetes.zone": one(quoting(readZoneName), ZONE, "domain of the cluster"),
   "kubernetes.max-stale": one(
     duration(0, 7 * DAY_MS, SECOND_MS),
     DAY_MS,
@@ -73,7 +73,10 @@ function readContext(value: unknown, quote: Quote): string {
   throw new Error(`invalid context ${quote(value)}: use one that kubectl config get-contexts prints`);
 }
 
-function conflicts(all: Settings): readonly (readonly [keyof typeof settings, string])[] {
+function conflicts(
+  all: Settings,
+  domainsOfOthers: readonly string[],
+): readonly (readonly [keyof typeof settings, string])[] {
   const { api, context, zone } = clusterOf(all);
   if (api === undefined) {
     const what = "has no effect without kubernetes.api: set it, or remove this setting";
@@ -83,9 +86,10 @@ function conflicts(all: Settings): readonly (readonly [keyof typeof settings, st
     ];
   }
   const { hostNames } = all;
-  const nested = [...all.zones, ...all.etcd.zones].find((each) => isNested(each, zone));
+  const nested = [...all.zones, ...domainsOfOthers].find((each) => isNested(each, zone));
   const isHosts = hostNames.means !== "off" && hostNames.domain !== undefined && isNested(hostNames.domain, zone);
   return [
+    ...(all.behaviour.answersAllTypes ? [] : [["kubernetes.api", NOT_WITH_STRICT] as const]),
     ...(context !== undefined && api === SERVICE_ACCOUNT
       ? [["kubernetes.context", "has no effect with a service account: remove it"] as const]
       : []),

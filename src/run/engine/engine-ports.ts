@@ -22,7 +22,13 @@ import type { Roster } from "../../container/roster.ts";
 import { listedServers } from "../../container/watch/host-file.ts";
 import { USUAL_ORDER, lookupOrder } from "../../container/watch/nsswitch.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { Containers, ContainerAccess, Repairs, ComposeFiles } from "../../control/situation/ports.ts";
+import {
+  type ComposeFiles,
+  type ContainerAccess,
+  type Containers,
+  NO_FEATURE_FIELDS,
+  type Repairs,
+} from "../../control/situation/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
@@ -81,7 +87,7 @@ const NSSWITCH_BYTES_MAX = 64 * 1024;
 
 export function containersOf(
   parts: EnginePortsParts,
-  { querySide, publishedOf = () => undefined }: Pick<ContainerSideParts, "querySide" | "publishedOf">,
+  { querySide, ofFeatures = NO_FEATURE_FIELDS }: Pick<ContainerSideParts, "querySide" | "ofFeatures">,
 ): Containers {
   const { builds, hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
@@ -113,7 +119,7 @@ export function containersOf(
     get swarm() {
       return new SwarmPlaces(parts.directory.names.swarm);
     },
-    publishedOf,
+    ofFeatures,
   };
 }
 

@@ -25,7 +25,6 @@ import type { SandboxBirths } from "../../container/namespace/sandbox-births.ts"
 import { Directory } from "../../container/registry/directory.ts";
 import { BUILDS_ID, type ContainerFact } from "../../container/facts/fact.ts";
 import { labelKeysOf } from "../../container/facts/label-keys.ts";
-import { Publication, type PublicationSettings } from "../../container/publish/publication.ts";
 import type { Searches } from "../../container/search/searches.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
@@ -39,7 +38,6 @@ import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { ListenReports } from "../../base/model/listen-report.ts";
 import type { ListenerReport } from "../../base/model/listener-report.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { machineNameOf } from "../../config/etcd-values.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import type { NameSettings } from "../../container/names/source/name-settings.ts";
 import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
@@ -92,7 +90,6 @@ export class EngineSide implements ContainerSide {
   readonly stopped: StoppedContainers;
   readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
-  readonly publication: Publication;
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
   readonly features: readonly Running[];
@@ -116,11 +113,6 @@ export class EngineSide implements ContainerSide {
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
     this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.names.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
-    this.publication = new Publication(
-      publicationSettings(parts.settings, link.info.name),
-      (id) => this.directory.network(id),
-      () => this.directory.containers.values(),
-    );
     const { runner, memory } = parts.platform;
     const { host } = link;
     this.links = new ContainerLinks({
@@ -133,6 +125,7 @@ export class EngineSide implements ContainerSide {
       each.engine?.({
         ...{ runner, memory, host },
         containers: () => this.directory.containers,
+        network: (id) => this.directory.network(id),
         links: this.links,
       });
     this.policed = openPoliced(this, parts, link);
@@ -230,7 +223,6 @@ export class EngineSide implements ContainerSide {
       this.listener.configure(settings.hasListener);
       this.builds.configure(settings.builds);
       this.lan.configure(settings);
-      this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
 
@@ -404,7 +396,7 @@ export class EngineSide implements ContainerSide {
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "loaded the running containers");
         if (this.directory.setComplete(true)) this.roster.refresh();
-        this.publication.setComplete();
+        for (const each of this.features) each.synced?.();
         void this.#restoreLeftoverNodes();
         void this.policed.synced();
       },
@@ -468,7 +460,7 @@ export class EngineSide implements ContainerSide {
 
   /** They learn of each container behind the roster. */
   get #followers(): readonly Pick<Running, "put" | "remove">[] {
-    return [this.hostNames, this.publication, ...this.features, this.links, this.lan];
+    return [this.hostNames, ...this.features, this.links, this.lan];
   }
 
   #nameOf(id: string): string {
@@ -528,13 +520,6 @@ function nameSettings(settings: RunSettings): NameSettings {
   return isStrict
     ? { ...always, health: undefined, choices: undefined, stopped: undefined, swarm: "as-docker" }
     : { ...always, health: settings.health, choices: settings.names, stopped: settings.stopped, swarm: "asked" };
-}
-
-/** How containers are published, with the host name of the engine. */
-function publicationSettings(settings: RunSettings, hostName: string): PublicationSettings {
-  const { publish: policy } = settings.etcd;
-  const machine = (policy && machineNameOf(policy, hostName)) ?? "";
-  return { policy, machine, labels: settings.labels, ttlSeconds: settings.behaviour.ttlSeconds };
 }
 
 /** Docker uses three servers of a list and ignores the others. */

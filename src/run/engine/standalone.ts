@@ -19,7 +19,7 @@ import { Follower } from "../../container/watch/follower.ts";
 import { explainFromInside } from "../../control/explain/explain.ts";
 import { namedContainer } from "../../control/containers/find-container.ts";
 import { lookup } from "../../control/explain/lookup.ts";
-import type { ContainerAccess } from "../../control/situation/ports.ts";
+import { type ContainerAccess, NO_FEATURE_FIELDS } from "../../control/situation/ports.ts";
 import type { SituationPorts } from "../../control/situation/situations.ts";
 import { LOCAL_ONLY_DEFAULTS } from "../../base/model/upstream-policy.ts";
 import { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
@@ -66,7 +66,7 @@ export class Standalone {
         stopped: async () => await stopped.list(),
         networks: async () => await Promise.resolve([]),
         swarm: undefined,
-        publishedOf: () => undefined,
+        ofFeatures: NO_FEATURE_FIELDS,
       },
       inside: access.inside,
       resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR, rules }),

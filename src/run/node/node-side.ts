@@ -21,7 +21,7 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { splitLabels } from "../../container/facts/labels.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { ControlPorts } from "../../control/situation/ports.ts";
+import { type ControlPorts, NO_FEATURE_FIELDS } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
@@ -53,7 +53,6 @@ class NodeSide implements ContainerSide {
   readonly inside: ControlPorts["inside"];
   readonly engine = null;
   readonly engineSilentMs = async (): Promise<undefined> => await Promise.resolve(undefined);
-  readonly publication = undefined;
   readonly listenerReport = null;
   readonly listenReports = null;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
@@ -91,7 +90,7 @@ class NodeSide implements ContainerSide {
       stopped: async () => await Promise.resolve([]),
       networks: async () => await Promise.resolve([]),
       swarm: undefined,
-      publishedOf: () => undefined,
+      ofFeatures: parts.ofFeatures ?? NO_FEATURE_FIELDS,
     };
     this.repairs = {
       repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",

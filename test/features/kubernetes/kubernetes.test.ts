@@ -14,7 +14,7 @@ import { dns11, startDns11 } from "../../support/program/dns11.ts";
 import { SharedDns11 } from "../../support/program/shared-dns11.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
 import { waitFor } from "../../support/rig/wait.ts";
-import { makeCertificates } from "../../support/servers/etcd-certificates.ts";
+import { makeCertificates } from "../../support/servers/certificates.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 import { CLUSTER } from "./cluster-objects.ts";
 import { KubeApi } from "./kube-api.ts";

@@ -12,6 +12,7 @@ import { ForwardingRules } from "../../../src/query/policy/forwarding-rules.ts";
 import { QueryDetails } from "../../../src/control/reports/query-details.ts";
 import type { SituationPorts } from "../../../src/control/situation/situations.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
+import { NO_FEATURE_FIELDS } from "../../../src/control/situation/ports.ts";
 import { aReport } from "../support/query-reports.ts";
 
 const web = on("web", anEndpoint({ networkName: "front", names: ["web"], ipv4: "10.0.0.2" }));
@@ -60,7 +61,7 @@ class Ports {
         },
         formerAddresses: () => [],
         formerNames: () => [],
-        publishedOf: () => undefined,
+        ofFeatures: NO_FEATURE_FIELDS,
         networks: async () => await Promise.resolve([]),
         stopped: async () => {
           this.stoppedCalls++;

@@ -5,7 +5,7 @@ import type { NameSettings } from "../../../src/container/names/source/name-sett
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
-import type { ControlPorts } from "../../../src/control/situation/ports.ts";
+import { type ControlPorts, NO_FEATURE_FIELDS } from "../../../src/control/situation/ports.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 import { aDirectory } from "./names.ts";
 
@@ -50,7 +50,7 @@ export function portsOf(
     defaultBridge: () => "off",
     formerAddresses: () => [],
     formerNames: () => [],
-    publishedOf: () => undefined,
+    ofFeatures: NO_FEATURE_FIELDS,
   };
   const resolver = () => ({ behaviour });
   return { containers, resolver, histories: { histories: () => [] } } as unknown as ControlPorts;

@@ -59,7 +59,7 @@ export class ZoneWorld {
   constructor(containers: readonly ContainerFact[], parts: ZoneParts = {}) {
     const { zones = [ZONE], visible = "network", trustsImages = false, networks = [{ name: "one" }] } = parts;
     const { remote } = parts;
-    const shared = { source: { namesFor: () => undefined }, remote };
+    const shared = { sources: [], machines: remote };
     const labels = { trustsImages, servers: "container" } as const;
     const names = { labels, visible, zones };
     this.directory = aDirectory(containers, { names, shared, networks });

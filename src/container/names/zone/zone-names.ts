@@ -86,7 +86,7 @@ export class ZoneNames implements VisibleNames {
       isForeign,
       additional: (type) => (type === TYPE.SRV ? (found?.additional ?? []) : []),
     };
-    // What other machines publish ends with their leases, and while etcd is away it ends by itself.
+    // What other machines publish ends with their leases, and while they cannot be reached it ends by itself.
     return search.declared(records, this.#parts.remote !== undefined);
   }
 
