@@ -25,6 +25,8 @@ const ENDING = ".test.js";
 const REST = [
   // Random faults, attacks and other kernels, each for a minute or more.
   "chaos/",
+  // Downloads source packages.
+  "corpora/",
   "scale/",
   "siege/",
   "vm/",
@@ -70,6 +72,7 @@ const DURATIONS_FILE = ".cache/test-seconds.json";
 const DEFAULT_SECONDS = new Map(
   Object.entries({
     "chaos/chaos": 50,
+    corpora: 20,
     docker: 30,
     features: 30,
     "features/etcd/etcd": 60,
@@ -128,6 +131,7 @@ const DEFAULT_SECONDS = new Map(
     "page/breakages": 50,
     "page/live": 50,
     scale: 30,
+    scenarios: 50,
     "siege/docker-20": 70,
     "siege/docker-28": 70,
     unit: 0.3,

@@ -3,6 +3,7 @@ import { EDNS, NOT_EDNS } from "./edns.ts";
 import { FORWARDING, NOT_FORWARDING } from "./forwarding.ts";
 import { RFC8906 } from "./rfc8906.ts";
 import type { Scenario, Unsuitable } from "./scenario.ts";
+import { STANDARDS } from "./standards.ts";
 import { NOT_STALE, STALE } from "./stale.ts";
 import { NOT_TIMES, TIMES } from "./times.ts";
 
@@ -18,6 +19,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Expired answers and failures", scenarios: STALE, unsuitable: NOT_STALE },
   { title: "EDNS", scenarios: EDNS, unsuitable: NOT_EDNS },
   { title: "RFC 8906, failure to communicate", scenarios: RFC8906, unsuitable: [] },
+  { title: "More of the standards", scenarios: STANDARDS, unsuitable: [] },
   { title: "Broken servers", scenarios: BROKEN_SERVERS, unsuitable: NOT_BROKEN_SERVERS },
 ];
 export const SCENARIOS: readonly Scenario[] = GROUPS.flatMap(({ scenarios }) => scenarios);

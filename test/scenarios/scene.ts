@@ -226,10 +226,14 @@ export class Scene {
 
   /** A client asks. `"www A"`, or the parts of the message. */
   ask(question: string | QueryParts, { isStream = false, ...parts }: { isStream?: boolean } & QueryParts = {}): Asked {
+    return this.#stage.ask(this.messageOf(question, parts), isStream);
+  }
+
+  messageOf(question: string | QueryParts, parts: QueryParts = {}): Buffer {
     const id = (this.#ids += 1);
-    const [label = "", type = ""] = typeof question === "string" ? question.split(" ") : [];
-    const all = typeof question === "string" ? { name: this.name(label), type: typeOf(type), ...parts } : question;
-    return this.#stage.ask(aQuery({ id, ...all }), isStream);
+    if (typeof question !== "string") return aQuery({ id, ...question });
+    const [label = "", type = ""] = question.split(" ");
+    return aQuery({ id, name: this.name(label), type: typeOf(type), ...parts });
   }
 
   /** The same, with the octets of the message. */

@@ -68,13 +68,14 @@ export class ForwardingRules {
 
   /** The rule that applies to a name on its route; undefined if it is forwarded. */
   ruleOf(name: QuestionName, type: number, { isNdotsSet }: Upstreams, route: Route): ForwardingRule | undefined {
-    if (route.isLocal) return "local";
     if (route.isRefused === true) return "refused";
-    if (route.labelCount > 0) return undefined;
-    const isDotless = name.labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
-    if (isDotless && isNdotsSet) return "ndots";
+    if (route.labelCount > 0) return route.isLocal ? "local" : undefined;
+    // They have their meaning also where no name exists outside.
     const special = this.#behaviour.answersSpecialNames ? specialName(name, type) : undefined;
     if (special !== undefined) return special;
+    if (route.isLocal) return "local";
+    const isDotless = name.labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
+    if (isDotless && isNdotsSet) return "ndots";
     const { keepsDotless, keepsPrivateReverse } = this.#policy;
     if (isDotless && keepsDotless) return "no-dot";
     return keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(name, zone)) ? "private-reverse" : undefined;

@@ -46,6 +46,18 @@ test("the longest domain has the route; rules apply where no domain has one", ()
   assert.equal(rules.forwardingOf(`${"a".repeat(64)}.lan`, TYPE.A, ROUTES), undefined, "no query can have it");
 });
 
+test("special names have their meaning also where no name exists outside, or ndots is set", () => {
+  const rules = new ForwardingRules(DEFAULT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
+  const nowhere: Upstreams = { routes: [aRoute("", "local")], isNdotsSet: true };
+  for (const [name, rule] of [
+    ["localhost", "localhost"],
+    ["app.localhost", "localhost"],
+    ["single", "local"],
+    ["example.org", "local"],
+  ] as const)
+    assert.equal(rules.forwardingOf(name, TYPE.A, nowhere)?.rule, rule, name);
+});
+
 test("strict: special names are forwarded", () => {
   const rules = new ForwardingRules(STRICT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
   for (const name of ["localhost", "x.onion"]) assert.equal(rules.forwardingOf(name, TYPE.A, ROUTES)?.rule, undefined);
