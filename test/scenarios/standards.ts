@@ -52,7 +52,7 @@ export const STANDARDS: readonly Scenario[] = [
         received.reply({ answers: [`${label} 60 A 192.0.2.1`] });
       }
       const ids = [(await connection.reply()).id, (await connection.reply()).id];
-      assert.deepEqual(ids.toSorted(), [1, 2]);
+      assert.deepEqual(new Set(ids), new Set([1, 2]));
     },
   },
   {
