@@ -5,7 +5,7 @@
  * The steps, in order; the first that applies decides:
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
- * 2. policies of the container that deny the name; then the rules of leases about it: their answer, none, or a delay
+ * 2. policies of the container that deny the name; then its judge, if it has one: another answer, none, or a delay
  * 3. classes other than IN and ANY: REFUSED for local names; other names in them continue at 8
  * 4. PTR: reverse names of containers
  * 5. links and container names, then declared names; a name that only Docker's resolver knows defers the query
@@ -50,7 +50,7 @@ import type { Trace } from "./trace.ts";
 import { RuledAnswer } from "./policy/ruled-answer.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
-import type { Verdicts } from "./verdict/verdicts.ts";
+import type { QueryJudge } from "./verdict.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
 import { KernelAnswerMarker } from "./wire/kernel-answer.ts";
@@ -136,12 +136,12 @@ export class Answerer {
   ): number {
     const { outcome } = this;
     outcome.begin(block, offset, isStream, isOwn);
-    const result = this.#answer(client, block, offset, length, isStream, client.verdicts);
+    const result = this.#answer(client, block, offset, length, isStream, client.judge);
     if (result > 0) outcome.end(result);
     client.record(outcome);
     if (this.#repeats.isMarked) {
-      // The next query for a name that a rule is about must be judged, too, and so must all of a container with a policy.
-      const isRepeatable = !isOwn && client.policy === undefined && client.verdicts?.isCovered !== true;
+      // The next query for a name that a judge may decide about must be judged, too, and so must all of a container with a policy.
+      const isRepeatable = !isOwn && client.policy === undefined && client.judge?.isCovered !== true;
       this.#repeats.tell(isRepeatable ? client.memory : undefined, block, this.#question, outcome);
     }
     return result;
@@ -153,7 +153,7 @@ export class Answerer {
     offset: number,
     length: number,
     isStream: boolean,
-    verdicts: Verdicts | undefined,
+    judge: QueryJudge | undefined,
   ): number {
     const { outcome } = this;
     const question = this.#question;
@@ -177,9 +177,9 @@ export class Answerer {
       const refused = this.#policed.begin(policy, block, this.#limit);
       if (refused !== UNDECIDED) return refused;
     } else this.#policed.skip();
-    if (verdicts !== undefined && !isOwnProbe) {
+    if (judge !== undefined && !isOwnProbe) {
       this.#alias = undefined;
-      const ruled = this.#ruled.answer(verdicts, client, block, this.#limit, isStream);
+      const ruled = this.#ruled.answer(judge, client, block, this.#limit, isStream);
       if (ruled !== UNDECIDED) return isPoliced && ruled > 0 ? this.#pass(block, offset, ruled) : ruled;
     }
     outcome.stage = STAGE.local;

@@ -56,7 +56,7 @@ export interface DeferredQuery {
   readonly alias?: Alias | undefined;
   /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
   readonly ask?: DockerAsk | undefined;
-  /** Set if it is held for so long before it is answered, by a rule of a lease. */
+  /** Set if a judge holds it for so long before it is answered. */
   readonly delayMs?: number | undefined;
   /** The rule that has held it, for people. */
   readonly rule?: string | undefined;

@@ -112,6 +112,7 @@ export function composeQuerySide(
   const shares = sharePools(descriptorsMax());
   const clients = new Clients({ slots, histories, failures, shares });
   const rules = new RuleBook();
+  clients.observe({ open: (id, client) => void rules.open(client, id), close: () => undefined });
   const onForgotten = (): void => clients.forgetRepeated();
   const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate };
   const policies = openPolicyBook(limitedLog, {
@@ -125,7 +126,6 @@ export function composeQuerySide(
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   const openClient = (containerId: string, view: View, dial: Dial): Client => {
     const client = clients.open(containerId, view, dial);
-    rules.open(client, containerId);
     policies.open(client, containerId);
     onClient(client.number, containerId);
     return client;

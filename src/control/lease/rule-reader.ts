@@ -11,7 +11,8 @@ import { StoredName } from "../../base/model/stored-name.ts";
 import { readNameValue } from "../../config/records/name-value.ts";
 import { type Pattern, readPattern } from "../../base/model/name-pattern.ts";
 import { PatternIndex } from "../../base/model/pattern-index.ts";
-import type { FixedReply, Rule, RuleAction } from "../../query/verdict/rule.ts";
+import type { FixedReply } from "../../query/verdict.ts";
+import type { Rule, RuleAction } from "../../query/verdict/rule.ts";
 import {
   type Fields,
   badRule,

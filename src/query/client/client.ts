@@ -14,7 +14,7 @@ import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { RepeatedOutcome } from "../record/repeated-outcome.ts";
-import type { Verdicts } from "../verdict/verdicts.ts";
+import type { QueryJudge } from "../verdict.ts";
 import { AskedAnswers } from "./asked-answers.ts";
 import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
@@ -62,8 +62,8 @@ export class Client {
   readonly ownQueries = new OwnQueries(undefined, (ports) => this.memory?.leave(ports));
   /** What the kernel answers for it; undefined if the process answers everything. */
   memory: KernelAnswerMemory | undefined;
-  /** The rules that judge its queries; undefined without any. */
-  verdicts: Verdicts | undefined;
+  /** Has a say in its queries; undefined where nobody has. */
+  judge: QueryJudge | undefined;
   /** The policies of its namespace; undefined without any. */
   policy: NamespacePolicy | undefined;
   /** The number of that memory's answers that are counted, and of its cached replies among them. */
@@ -135,7 +135,7 @@ export class Client {
     if (!isAnswered) return;
     this.history.note(outcome);
     for (const each of this.notes) each.note(outcome);
-    this.verdicts?.tape(outcome);
+    this.judge?.note(outcome);
     // What a test wanted is no failure.
     if (outcome.rule !== undefined && result !== QUERY_RESULT.denied) return;
     const { rcode } = outcome;

@@ -12,10 +12,10 @@ import type { OutcomeNote } from "./client.ts";
 import type { SharePools } from "./shares.ts";
 import { type SlotLimit, Slots } from "./slots.ts";
 
-/** It notes what the clients of all containers ask and are answered. */
+/** It knows the clients of all containers, and may note what they ask and are answered. */
 export interface QueryObserver {
-  /** A container has a client from now on. */
-  open(containerId: string): OutcomeNote;
+  /** A container has a client from now on, of which no query has been read. Undefined: nothing is noted of it. */
+  open(containerId: string, client: Client): OutcomeNote | undefined;
   /** It has one less: one that is attached again has two for a moment. */
   close(containerId: string): void;
 }
@@ -51,7 +51,7 @@ export class Clients {
     const failing = failures.open(containerId);
     const client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
     const observers = [...this.#observers];
-    client.notes = observers.map((observer) => observer.open(containerId));
+    client.notes = observers.flatMap((observer) => observer.open(containerId, client) ?? []);
     this.#minutes.open(client.recent);
     this.#open.set(containerId, client);
     this.#all.add(client);

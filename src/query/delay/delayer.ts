@@ -1,5 +1,5 @@
 /**
- * Delayer: holds queries that a rule delays. Then they are answered from the start, as if they had arrived just now, but are not
+ * Delayer: holds queries that a judge delays. Then they are answered from the start, as if they had arrived just now, but are not
  * judged again. What waits is charged to its container like a query that waits for a server.
  */
 import { RCODE } from "../../base/dns/rcode.ts";

@@ -1,5 +1,5 @@
 /**
- * RuledAnswer: what the rules of leases say about a query: nothing, an answer, none, or a delay. An answer is written over it.
+ * RuledAnswer: what the judge of a client says about a query: nothing, an answer, none, or a delay. An answer is written over it.
  */
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
@@ -10,8 +10,7 @@ import type { PolicedQuery } from "../gate/policed-query.ts";
 import { DEFERRED, DROPPED, UNDECIDED } from "../ports.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
-import type { FixedReply } from "../verdict/rule.ts";
-import type { AnswerAction, Verdicts } from "../verdict/verdicts.ts";
+import type { AnswerAction, FixedReply, QueryJudge } from "../verdict.ts";
 import { declaredAnswer } from "../wire/declared-answer.ts";
 import type { Question } from "../wire/question.ts";
 import { failure, nameError, noData, truncated } from "../wire/reply.ts";
@@ -32,7 +31,7 @@ export class RuledAnswer {
   readonly #parts: RuledParts;
   /** It is set while a query is explained. */
   trace: Trace | undefined;
-  /** Set if a rule holds the query for so long. */
+  /** Set if the query is held for so long. */
   delayMs: number | undefined;
 
   constructor(behaviour: Behaviour, declared: DeclaredRecords, parts: RuledParts) {
@@ -42,17 +41,16 @@ export class RuledAnswer {
   }
 
   /**
-   * Returns the length of the reply, DROPPED, DEFERRED with the delay, or UNDECIDED if no rule applies. `limit` is the longest
+   * Returns the length of the reply, DROPPED, DEFERRED with the delay, or UNDECIDED without a verdict. `limit` is the longest
    * reply that the client accepts.
    */
-  answer(verdicts: Verdicts, client: Client, block: Buffer, limit: number, isStream: boolean): number {
+  answer(judge: QueryJudge, client: Client, block: Buffer, limit: number, isStream: boolean): number {
     const { question, outcome, names, policed } = this.#parts;
     // The doctor looks at dns11; an explanation is of what the container gets.
     if (outcome.isOwn && this.trace === undefined && client.ownQueries.isExempt) return UNDECIDED;
-    const verdict = verdicts.judge(question, isStream, outcome.isOwn);
+    const verdict = judge.judge(question, isStream, outcome.isOwn);
     if (verdict === undefined) return UNDECIDED;
-    const { action } = verdict;
-    const { text } = verdict.rule;
+    const { action, text } = verdict;
     if (action.kind === "reply") {
       const refused = policed.answerOfTest(block, () => names.knows(question, client.view));
       if (refused !== UNDECIDED) return refused;

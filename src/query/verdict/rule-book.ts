@@ -4,6 +4,7 @@
  * which its rules change.
  */
 import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
+import type { QueryJudge } from "../verdict.ts";
 import type { Rule } from "./rule.ts";
 import { RuleSet } from "./rule-set.ts";
 import { Tape } from "./tape.ts";
@@ -19,9 +20,16 @@ export interface RuleScope {
 
 /** What the book needs of a client. */
 export interface JudgedClient {
-  verdicts: Verdicts | undefined;
+  judge: QueryJudge | undefined;
   readonly memory: KernelAnswerMemory | undefined;
   onClose(act: () => void): void;
+}
+
+/** An open client, and the rules for it, if there are any. */
+interface Served {
+  readonly client: JudgedClient;
+  readonly containerId: string;
+  verdicts: Verdicts | undefined;
 }
 
 /** A scope, what is for it, and the containers that have it. */
@@ -34,7 +42,7 @@ interface Chapter {
 export class RuleBook {
   readonly #chapters = new Map<string, Chapter>();
   /** Open clients by container. */
-  readonly #clients = new Map<string, Set<JudgedClient>>();
+  readonly #clients = new Map<string, Set<Served>>();
   #isRefreshing = false;
   /** Containers have changed since the last look. */
   #isStale = false;
@@ -59,12 +67,13 @@ export class RuleBook {
     // The container may be newer than the last look.
     if (this.#isStale) this.refresh();
     const clients = this.#clients.get(containerId) ?? new Set();
-    this.#clients.set(containerId, clients.add(client));
+    const served: Served = { client, containerId, verdicts: undefined };
+    this.#clients.set(containerId, clients.add(served));
     client.onClose(() => {
-      clients.delete(client);
+      clients.delete(served);
       if (clients.size === 0 && this.#clients.get(containerId) === clients) this.#clients.delete(containerId);
     });
-    for (const { ids, set } of this.#chapters.values()) if (ids.has(containerId)) this.#give(client, containerId, set);
+    for (const { ids, set } of this.#chapters.values()) if (ids.has(containerId)) this.#give(served, set);
   }
 
   /** Returns how many containers it is for at present. */
@@ -75,12 +84,12 @@ export class RuleBook {
     const before = chapter.ids;
     chapter.set.add(entry);
     this.#look(chapter);
-    let served = 0;
-    for (const [id, client] of this.#clientsOf(chapter.ids)) {
-      if (before.has(id)) this.#give(client, id, chapter.set);
-      served++;
+    let count = 0;
+    for (const served of this.#clientsOf(chapter.ids)) {
+      if (before.has(served.containerId)) this.#give(served, chapter.set);
+      count++;
     }
-    return served;
+    return count;
   }
 
   remove(entry: Rule | Tape, { key }: RuleScope): void {
@@ -88,11 +97,11 @@ export class RuleBook {
     if (chapter === undefined) return;
     chapter.set.remove(entry);
     if (!(entry instanceof Tape)) {
-      for (const [, { verdicts }] of this.#clientsOf(chapter.ids)) verdicts?.forget(entry);
+      for (const { verdicts } of this.#clientsOf(chapter.ids)) verdicts?.forget(entry);
       entry.tally.close();
     }
     if (!chapter.set.isEmpty) return;
-    for (const [, client] of this.#clientsOf(chapter.ids)) take(client, chapter.set);
+    for (const served of this.#clientsOf(chapter.ids)) take(served, chapter.set);
     this.#chapters.delete(key);
   }
 
@@ -116,23 +125,25 @@ export class RuleBook {
   #look(chapter: Chapter): void {
     const before = chapter.ids;
     chapter.ids = chapter.scope.select();
-    for (const [id, client] of this.#clientsOf(chapter.ids)) if (!before.has(id)) this.#give(client, id, chapter.set);
-    for (const [id, client] of this.#clientsOf(before)) if (!chapter.ids.has(id)) take(client, chapter.set);
+    for (const served of this.#clientsOf(chapter.ids))
+      if (!before.has(served.containerId)) this.#give(served, chapter.set);
+    for (const served of this.#clientsOf(before)) if (!chapter.ids.has(served.containerId)) take(served, chapter.set);
   }
 
-  *#clientsOf(ids: ReadonlySet<string>): Generator<readonly [string, JudgedClient]> {
-    for (const id of ids) for (const client of this.#clients.get(id) ?? []) yield [id, client];
+  *#clientsOf(ids: ReadonlySet<string>): Generator<Served> {
+    for (const id of ids) yield* this.#clients.get(id) ?? [];
   }
 
-  #give(client: JudgedClient, containerId: string, set: RuleSet): void {
-    (client.verdicts ??= new Verdicts(containerId, this.counts)).sets.add(set);
+  #give(served: Served, set: RuleSet): void {
+    served.client.judge = served.verdicts ??= new Verdicts(served.containerId, this.counts);
+    served.verdicts.sets.add(set);
     // The very next query is judged, also one that the kernel has answered so far.
-    client.memory?.forget();
+    served.client.memory?.forget();
   }
 }
 
-function take(client: JudgedClient, set: RuleSet): void {
-  const { verdicts } = client;
+function take(served: Served, set: RuleSet): void {
+  const { verdicts } = served;
   verdicts?.sets.delete(set);
-  if (verdicts?.sets.size === 0) client.verdicts = undefined;
+  if (verdicts?.sets.size === 0) served.client.judge = served.verdicts = undefined;
 }

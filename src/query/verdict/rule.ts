@@ -3,29 +3,13 @@
  * the rule decides, query by query, whether it applies. Its state is kept for each client, so that two containers that a rule
  * is about never share its counts.
  */
-import type { NameRecords } from "../../base/model/visible-names.ts";
-import type { AliasLink } from "../wire/alias.ts";
+import type { AnswerAction, DelayAction, FixedReply } from "../verdict.ts";
 import type { Pattern } from "../../base/model/name-pattern.ts";
 import type { PatternIndex } from "../../base/model/pattern-index.ts";
 
-/** One reply in a sequence. */
-export interface FixedReply {
-  readonly rcode: number;
-  /** CNAMEs in front of the records. */
-  readonly links: readonly AliasLink[];
-  /** What the name has; types that it has no records of are empty. */
-  readonly records: NameRecords;
-}
-
 export type RuleAction =
-  /** An answer without records: NXDOMAIN, SERVFAIL, REFUSED, or NOERROR (no data). */
-  | { readonly kind: "rcode"; readonly rcode: number }
-  /** No reply. */
-  | { readonly kind: "drop" }
-  /** An empty UDP reply that asks for TCP. */
-  | { readonly kind: "truncate" }
-  /** The usual answer, later. */
-  | { readonly kind: "delay"; readonly ms: number; readonly jitterMs: number }
+  | Exclude<AnswerAction, { readonly kind: "reply" }>
+  | (DelayAction & { readonly jitterMs: number })
   /** These replies, one after the other; the last one stays. */
   | { readonly kind: "replies"; readonly replies: readonly FixedReply[] }
   /** Everything but these names fails. */

@@ -5,7 +5,8 @@
 import { presentation, sameBytes } from "../../base/dns/name.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { Outcome } from "../record/outcome.ts";
-import type { FixedReply, Rule, RuleAction, ContainerTally } from "./rule.ts";
+import type { FixedReply, JudgedQuestion, QueryJudge, Verdict } from "../verdict.ts";
+import type { Rule, ContainerTally } from "./rule.ts";
 import type { RuleSet } from "./rule-set.ts";
 
 /** States of all rules of a client. Beyond that, the oldest of a rule makes room, or what is new is not remembered. */
@@ -20,10 +21,6 @@ interface State {
 
 type Key = number | string;
 
-interface JudgedQuestion extends QuestionName {
-  readonly type: number;
-}
-
 /** How many queries of all containers got each verdict. */
 export interface VerdictCounts {
   fault: number;
@@ -31,23 +28,10 @@ export interface VerdictCounts {
   deny: number;
 }
 
-/** What a rule wants done with a query. */
-export interface Verdict {
-  readonly rule: Rule;
-  readonly action: VerdictAction;
-}
-
-type VerdictAction = AnswerAction | Extract<RuleAction, { readonly kind: "delay" }>;
-
-/** An answer at once, or none. */
-export type AnswerAction =
-  | Exclude<RuleAction, { readonly kind: "replies" | "only" | "delay" }>
-  | { readonly kind: "reply"; readonly reply: FixedReply };
-
 /** A hermetic container can reach itself. */
 const LOCALHOST = Buffer.from("\u0009localhost", "latin1");
 
-export class Verdicts {
+export class Verdicts implements QueryJudge {
   readonly #containerId: string;
   readonly #counts: VerdictCounts;
   readonly sets = new Set<RuleSet>();
@@ -62,8 +46,7 @@ export class Verdicts {
     this.#counts = counts;
   }
 
-  /** A query has its answer, or gets none. */
-  tape(outcome: Outcome): void {
+  note(outcome: Outcome): void {
     for (const { tapes } of this.sets) for (const tape of tapes) tape.note(this.#containerId, outcome);
   }
 
@@ -73,7 +56,6 @@ export class Verdicts {
     this.#uses.delete(rule);
   }
 
-  /** The verdict on a query; undefined if it is answered as always. `isPeek`: the query does not count. */
   judge(question: JudgedQuestion, isStream: boolean, isPeek: boolean): Verdict | undefined {
     const { type } = question;
     this.isCovered = false;
@@ -86,7 +68,7 @@ export class Verdicts {
       const key = use.keyOf(type, question);
       if (!use.apply(key, isPeek)) continue;
       if (!isPeek) this.#counts[action.kind === "replies" ? "answer" : "fault"]++;
-      return { rule, action: settled(use, key, isPeek) };
+      return { text: rule.text, action: settled(use, key, isPeek) };
     }
     return isLocalhost(question) ? undefined : this.#deny(question, isPeek);
   }
@@ -113,7 +95,7 @@ export class Verdicts {
           this.#useOf(rule).count();
           rule.tally.refuse(this.#containerId, nameOf(question), question.type);
         }
-        return { rule, action: { kind: "rcode", rcode } };
+        return { text: rule.text, action: { kind: "rcode", rcode } };
       }
     }
     return undefined;
@@ -128,7 +110,7 @@ export class Verdicts {
   }
 }
 
-function settled(use: RuleUse, key: number | string, isPeek: boolean): VerdictAction {
+function settled(use: RuleUse, key: number | string, isPeek: boolean): Verdict["action"] {
   const { action } = use.rule;
   switch (action.kind) {
     case "replies": {

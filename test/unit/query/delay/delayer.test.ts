@@ -1,4 +1,4 @@
-// Queries that a rule holds: they are answered once, in the end, unless the container is gone; and what waits is within the
+// Queries that a judge holds: they are answered once, in the end, unless the container is gone; and what waits is within the
 // container's share.
 
 import assert from "node:assert/strict";
@@ -11,10 +11,6 @@ import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
 import { Delayer } from "../../../../src/query/delay/delayer.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../../src/query/ports.ts";
-import { readPattern } from "../../../../src/base/model/name-pattern.ts";
-import { RuleSet } from "../../../../src/query/verdict/rule-set.ts";
-import { RuleTally } from "../../../../src/query/verdict/rule.ts";
-import { Verdicts } from "../../../../src/query/verdict/verdicts.ts";
 import { aClient, aNetwork, aQuery, aReplyTo, aView } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { readReply } from "../../support/reply.ts";
@@ -31,19 +27,11 @@ class Held {
   readonly #delayer: Delayer;
 
   constructor(queriesMax: number = LIMITS.forwardQueriesShared) {
-    this.client.verdicts = new Verdicts("web", { fault: 0, answer: 0, deny: 0 });
-    const set = new RuleSet();
-    this.client.verdicts.sets.add(set);
-    set.add({
-      id: 1,
-      pattern: readPattern("**"),
-      types: undefined,
-      over: undefined,
-      action: { kind: "delay", ms: MS, jitterMs: 0 },
-      limits: {},
-      text: "delay",
-      tally: new RuleTally(),
-    });
+    this.client.judge = {
+      isCovered: true,
+      judge: () => ({ action: { kind: "delay", ms: MS }, text: "delay" }),
+      note: () => undefined,
+    };
     this.#delayer = new Delayer({
       behaviour: DEFAULT_BEHAVIOUR,
       answerer: this.#answerer,

@@ -9,9 +9,10 @@ import { readPattern } from "../../../../src/base/model/name-pattern.ts";
 import { type Rule, RuleTally } from "../../../../src/query/verdict/rule.ts";
 import { type JudgedClient, RuleBook, type RuleScope } from "../../../../src/query/verdict/rule-book.ts";
 import { Tape } from "../../../../src/query/verdict/tape.ts";
+import { Verdicts } from "../../../../src/query/verdict/verdicts.ts";
 
 class FakeClient implements JudgedClient {
-  verdicts: JudgedClient["verdicts"];
+  judge: JudgedClient["judge"];
   forgotten = 0;
   close: () => void = () => undefined;
   readonly memory = { forget: () => void (this.forgotten += 1) } as unknown as NonNullable<JudgedClient["memory"]>;
@@ -43,7 +44,7 @@ test("clients in the scope have a rule, before and after it was added, until it 
   assert.equal(book.add(rule, scope), 1);
   book.open(second, "b");
   assert.deepEqual(
-    [first, second, other].map(({ verdicts, forgotten }) => [verdicts === undefined, forgotten]),
+    [first, second, other].map(({ judge, forgotten }) => [judge === undefined, forgotten]),
     [
       [false, 1],
       [false, 1],
@@ -52,7 +53,7 @@ test("clients in the scope have a rule, before and after it was added, until it 
   );
   book.remove(rule, scope);
   assert.deepEqual(
-    [first, second].map(({ verdicts }) => verdicts),
+    [first, second].map(({ judge }) => judge),
     [undefined, undefined],
   );
   assert.equal(book.scopes, 0);
@@ -78,14 +79,14 @@ test("a container that comes into the scope, or leaves it, is noticed at the end
   members.add("a");
   book.containersChanged();
   book.containersChanged();
-  assert.equal(client.verdicts, undefined);
+  assert.equal(client.judge, undefined);
   await turn();
-  assert.notEqual(client.verdicts, undefined);
+  assert.notEqual(client.judge, undefined);
   assert.equal(client.forgotten, 1);
   members.delete("a");
   book.containersChanged();
   await turn();
-  assert.equal(client.verdicts, undefined);
+  assert.equal(client.judge, undefined);
 });
 
 test("a container that has joined is not forgotten because another one starts in between", async () => {
@@ -97,8 +98,8 @@ test("a container that has joined is not forgotten because another one starts in
   members.add("a").add("b");
   book.containersChanged();
   book.open(started, "b");
-  assert.notEqual(joined.verdicts, undefined);
-  assert.notEqual(started.verdicts, undefined);
+  assert.notEqual(joined.judge, undefined);
+  assert.notEqual(started.judge, undefined);
   book.containersChanged();
   await turn();
   assert.equal(joined.forgotten, 1);
@@ -111,7 +112,7 @@ test("a second client of a container has its rules, and a closed one is no longe
   book.open(first, "a");
   book.add(rule, scope);
   book.open(second, "a");
-  assert.notEqual(second.verdicts, undefined);
+  assert.notEqual(second.judge, undefined);
   first.close();
   assert.equal(book.add(aRule(), scope), 1);
   assert.equal(first.forgotten, 1);
@@ -125,11 +126,12 @@ test("a tape makes a client judged, so that nothing is answered without it", () 
   const [tape, scope] = [new Tape(), aScope("a", new Set(["a"]))];
   book.open(client, "a");
   book.add(tape, scope);
+  assert.ok(client.judge instanceof Verdicts);
   assert.equal(
-    [...(client.verdicts?.sets ?? [])].some(({ tapes }) => tapes.has(tape)),
+    [...client.judge.sets].some(({ tapes }) => tapes.has(tape)),
     true,
   );
   assert.equal(client.forgotten, 1);
   book.remove(tape, scope);
-  assert.equal(client.verdicts, undefined);
+  assert.equal(client.judge, undefined);
 });
