@@ -430,13 +430,6 @@ test("figures are those of the program", () => {
   const operations = page("docs/operations.md");
   assert.match(operations, new RegExp(`has not completed a round for ${LIMITS.hangSeconds} seconds`));
   assert.match(page("docs/differences.md"), new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
-  const { leases, leasesEach, leaseRules, leaseRulesEach } = LIMITS;
-  const [inAll, each] = [leaseRules, leaseRulesEach].map((count) => count.toLocaleString("en"));
-  assert.ok(
-    page("docs/testing.md").includes(
-      `At most ${leases} labs are open, ${leasesEach} of one process, with ${inAll} rules in all and ${each} of one process.`,
-    ),
-  );
 });
 
 test("README has the figures of the benchmarks, and says of a killed dns11 what the other pages say", () => {

@@ -520,18 +520,6 @@ export const LIMITS = {
   trimAfterMs: 10_000,
   /** Connections to the control socket: those of leases, and more than people use at once. */
   controlConnections: 96,
-  /** Leases that are open: in all, and of one process. */
-  leases: 48,
-  leasesEach: 16,
-  /** Their rules and recordings: in all, and of one process. */
-  leaseRules: 10_000,
-  leaseRulesEach: 5_000,
-  /** Those for one name or pattern, likewise: a query of it looks at each. */
-  leaseNameRules: 1_024,
-  leaseNameRulesEach: 512,
-  /** Different choices of containers in them: each is made again when containers change. */
-  leaseScopes: 64,
-  leaseLineBytes: 64 * 1024,
   /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */
   events: 500,
   /** Samples of rates and servers: five minutes; and servers with samples. */

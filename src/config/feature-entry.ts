@@ -20,4 +20,6 @@ export interface FeatureEntry {
   ) => readonly (readonly [key: string, problem: string])[];
   /** Domains that the host asks dns11 for, too, where it asks for names at all. */
   readonly hostZones?: (settings: Pick<Settings, "features">) => readonly string[];
+  /** Its code, which is all that some features have. */
+  readonly load?: unknown;
 }

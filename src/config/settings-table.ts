@@ -60,6 +60,7 @@ import {
 } from "./kinds.ts";
 import { type AnySetting, type ValuesOf, list, one } from "./setting.ts";
 import { FEATURES } from "../features.ts";
+import type { FeatureEntry } from "./feature-entry.ts";
 import { FORWARD_ORDERS, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
@@ -305,9 +306,12 @@ const CORE_SETTINGS = {
 type Feature = (typeof FEATURES)[number];
 type AllOf<T> = (T extends unknown ? (each: T) => void : never) extends (all: infer All) => void ? All : never;
 /** Nothing, where the list is empty. */
-type FeatureSettings = AllOf<Feature["settings"]> & object;
+type FeatureSettings = AllOf<Extract<Feature, { readonly settings: unknown }>["settings"]> & object;
 
-const FEATURE_SETTINGS = Object.assign({}, ...FEATURES.map(({ settings }) => settings)) as FeatureSettings;
+const FEATURE_SETTINGS = Object.assign(
+  {},
+  ...FEATURES.map(({ settings }: FeatureEntry) => settings),
+) as FeatureSettings;
 
 export const SETTINGS = { ...CORE_SETTINGS, ...FEATURE_SETTINGS };
 

@@ -1,3 +1,4 @@
+import type { FailuresReport } from "../api/failures.ts";
 import type { Explanation } from "../api/names.ts";
 import type { ContainerStatus, Status } from "../api/status.ts";
 import type { Log } from "../base/log/log.ts";
@@ -91,6 +92,8 @@ export interface Running {
   prepare?(settings: Settings): Promise<Prepared>;
   /** They are in force, in the same step as everywhere. It cannot fail. */
   configure?(settings: Settings): void;
+  /** In this step something changes about a container, also one that starts: what is chosen by containers is to be chosen again. */
+  containersChange?(): void;
   /** A container runs, or something has changed about it. */
   put?(fact: ContainerFact): void;
   /** It has ended. */
@@ -107,6 +110,8 @@ export interface Running {
   container?(containerId: string): Partial<ContainerStatus>;
   /** Its fields of an explanation, about the containers of this machine that an answer leads to. */
   explained?(containers: readonly ContainerFact[]): Partial<Explanation>;
+  /** Its fields of the report of failures; `isMeant` chooses containers. */
+  failures?(isMeant: (containerId: string) => boolean): Partial<FailuresReport>;
   metrics?(): readonly Family[];
   /** The run ends, or another process serves. It goes on while containers are handed back, and `close` waits for it. */
   closing?(isHandedOver: boolean): Promise<void> | void;
@@ -140,7 +145,7 @@ export interface RunCore {
   readonly kernelAnswers: KernelAnswers | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames: () => void;
-  /** Has every answer to a client noted. */
+  /** Shows every client before its first query, whose judge it may be; and has answers to it noted. */
   readonly observe: (observer: QueryObserver) => void;
 }
 
@@ -156,4 +161,6 @@ export interface EngineCore {
   readonly network: (id: string) => NetworkFact | undefined;
   /** Each container's links on the engine's host. */
   readonly links: ContainerLinks;
+  /** Somebody chooses containers by this label: resolves when it is known of all. */
+  readonly learnLabel: (key: string) => Promise<void>;
 }

@@ -16,3 +16,11 @@ export function counter(name: string, help: string, values: Iterable<Sample>): F
 export function gauge(name: string, help: string, values: Iterable<Sample>): Family {
   return { name, help, type: "gauge", values };
 }
+
+export function verdictFamily(values: Iterable<Sample>): Family {
+  return counter(
+    "dns11_verdicts_total",
+    "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied; and those that a policy has refused, or would have.",
+    values,
+  );
+}

@@ -24,7 +24,7 @@ import type { ListenReports } from "../base/model/listen-report.ts";
 import { listenId } from "../base/model/listen-policy.ts";
 import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { Family, Sample } from "./exposition.ts";
-import { type Labels, counter, gauge, sample } from "./family.ts";
+import { type Labels, counter, gauge, sample, verdictFamily } from "./family.ts";
 import { processFamilies } from "./process-metrics.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
 
@@ -43,18 +43,12 @@ export interface QueryReadings {
   readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
 }
 
-/** Leases, and what their rules have done. */
-interface LeaseReadings {
-  readonly open: number;
-  readonly rules: number;
-  readonly verdicts: Readonly<Record<"fault" | "answer" | "deny", number>>;
-  /** What policies have refused, or would have. */
-  readonly policies: readonly {
-    readonly policy: string;
-    readonly mode: string;
-    readonly verdict: string;
-    readonly count: number;
-  }[];
+/** What a policy has refused, or would have. */
+interface PolicyReading {
+  readonly policy: string;
+  readonly mode: string;
+  readonly verdict: string;
+  readonly count: number;
 }
 
 /** The sources of all metrics; undefined ones do not exist yet. */
@@ -73,7 +67,7 @@ export interface MetricsSource {
     /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
     readonly listeners: ListenerReadings;
-    readonly leases: LeaseReadings;
+    readonly policies: readonly PolicyReading[];
     readonly features: readonly Family[];
   };
 }
@@ -90,8 +84,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...listenerFamilies(serving.listeners),
-          ...leaseFamilies(serving.leases),
-          ...serving.features,
+          ...joined([...serving.features, policyVerdicts(serving.policies)]),
         ]),
     ...processFamilies(source.descriptorsMax),
   ];
@@ -116,19 +109,19 @@ function processInfoFamilies({ version, settings, reloads, isReady }: MetricsSou
   ];
 }
 
-function leaseFamilies({ open, rules, verdicts, policies }: LeaseReadings): Family[] {
-  return [
-    gauge("dns11_leases", "Leases of tests that are open.", [sample(open)]),
-    gauge("dns11_lease_rules", "Rules and recordings of these leases.", [sample(rules)]),
-    counter(
-      "dns11_verdicts_total",
-      "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied; and those that a policy has refused, or would have.",
-      [
-        ...Object.entries(verdicts).map(([verdict, count]) => sample(count, { verdict })),
-        ...policies.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode })),
-      ],
-    ),
-  ];
+/** Families of the same name are one, with the samples of all: both tests and policies have a say in queries. */
+function joined(families: readonly Family[]): Family[] {
+  const byName = new Map<string, Family>();
+  for (const family of families) {
+    const known = byName.get(family.name);
+    const values = known === undefined ? family.values : [...known.values, ...family.values];
+    byName.set(family.name, { ...family, values });
+  }
+  return [...byName.values()];
+}
+
+function policyVerdicts(policies: readonly PolicyReading[]): Family {
+  return verdictFamily(policies.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode })));
 }
 
 function queryFamilies(meter: Meter): Family[] {

@@ -43,8 +43,6 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void>;
   /** Resolves when every container has the names and servers that follow from the settings in force. */
   refreshed(): Promise<void>;
-  /** Somebody chooses containers by this label: resolves when it is known of all. */
-  learnLabel(key: string): Promise<void>;
   /** Sets the names that the operator declares. */
   declare(names: readonly DeclaredName[]): void;
   /** Decides again about every container. */

@@ -46,7 +46,6 @@ import { sharePools } from "../query/client/shares.ts";
 import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
-import { RuleBook } from "../query/verdict/rule-book.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { SpareDescriptors } from "../kernel/spare-descriptors.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
@@ -69,8 +68,6 @@ export interface QuerySide {
   /** Failing names of each container. */
   readonly failures: FailureTables;
   readonly lookupLog: LookupLog;
-  /** The rules of leases. */
-  readonly rules: RuleBook;
   /** The policies of containers. */
   readonly policies: PolicyBook;
   /** What their answers pass: whoever enforces addresses opens them there. */
@@ -111,8 +108,6 @@ export function composeQuerySide(
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   const clients = new Clients({ slots, histories, failures, shares });
-  const rules = new RuleBook();
-  clients.observe({ open: (id, client) => void rules.open(client, id), close: () => undefined });
   const onForgotten = (): void => clients.forgetRepeated();
   const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate };
   const policies = openPolicyBook(limitedLog, {
@@ -149,7 +144,6 @@ export function composeQuerySide(
     clients,
     histories,
     failures,
-    rules,
     policies,
     gate,
     lookupLog,

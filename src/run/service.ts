@@ -12,6 +12,7 @@ import { containerStates, containerStatuses } from "../control/reports/container
 import { MetricsListener } from "../control/server/metrics-listener.ts";
 import { monitoringRoutes } from "../control/routes/monitoring-routes.ts";
 import { ProbePages } from "../control/explain/probe-pages.ts";
+import { holderOf } from "../control/server/holder.ts";
 import type { Routes } from "../control/server/http.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import { routesOf } from "../control/routes/routes.ts";
@@ -34,7 +35,6 @@ import { HangGuard } from "./hang-guard.ts";
 import { onceStarted } from "./once-started.ts";
 import { stateFault, takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
-import { holderOf } from "./lease-holder.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
@@ -336,8 +336,8 @@ export class Service {
       settingsFile: () => this.#reloads.settings.config ?? null,
       status: async () => await this.#status(serving, platform),
       reload: async () => await this.reload(),
-      leases: serving.leases,
       holderOf,
+      failuresOfFeatures: (isMeant) => Object.assign({}, ...serving.features.map((each) => each.failures?.(isMeant))),
     };
   }
 
@@ -359,17 +359,11 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts, leases: openLeases } = this.#serving;
+    const { querySide, containerSide, counts } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     querySide.clients.collect();
     const readings = querySide.readings();
-    const leases = {
-      open: openLeases.count,
-      rules: openLeases.rules,
-      verdicts: querySide.rules.counts,
-      policies: querySide.policies.readings,
-    };
     const features = this.#serving.features.flatMap((feature) => feature.metrics?.() ?? []);
     const serving = {
       meter: querySide.meter,
@@ -378,7 +372,7 @@ export class Service {
       containers,
       isConnected,
       listeners: { listener: containerSide.listenerReport, listen: containerSide.listenReports },
-      leases,
+      policies: querySide.policies.readings,
       features,
     };
     return familiesOf({ ...base, serving });

@@ -18,7 +18,6 @@ import { EventRing } from "../control/history/event-ring.ts";
 import { HistoryRings } from "../control/history/history-rings.ts";
 import { QueryReader } from "../control/history/query-reader.ts";
 import { RecordedCauses } from "../control/failures/recorded-causes.ts";
-import { Leases } from "../control/lease/leases.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
@@ -41,7 +40,6 @@ export interface Serving {
   readonly events: EventRing;
   readonly history: HistoryRings;
   readonly recordedCauses: RecordedCauses;
-  readonly leases: Leases;
 }
 
 interface ComposeParts {
@@ -130,13 +128,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     ...{ containers, inside, resolver, failures, histories, policies: querySide.policies },
     settingsFile: () => settings.config ?? null,
   });
-  const leases = new Leases({
-    book: querySide.rules,
-    facts: () => containers.facts,
-    learnLabel: async (key) => await containerSide.learnLabel(key),
-  });
   return {
-    leases,
     ...{
       querySide,
       containerSide,

@@ -13,7 +13,6 @@ import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
 import { benchFirstAnswers } from "./first-answers.ts";
 import { benchHost } from "./host.ts";
-import { benchLab } from "./lab.ts";
 import { benchMemory } from "./memory.ts";
 import { type Row, printRows } from "./figures.ts";
 import { benchKernel } from "./kernel.ts";
@@ -61,11 +60,6 @@ const LAST: readonly Part[] = [
     "names",
     "Local names beside 10,000 declared ones and 1,000 wildcards: processor time per query",
     async () => await benchNames(pace),
-  ],
-  [
-    "lab",
-    "Rules of tests: processor time per query, and time until a rule is in force",
-    async () => await benchLab(pace),
   ],
   [
     "policy",

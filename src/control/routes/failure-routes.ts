@@ -1,7 +1,7 @@
 /**
  * FailureRoutes: `GET /v1/failures` with `container`, `project`, `service`, and `follow=true` (each failure again whenever it happens again).
  */
-import type { InjectedFault } from "../../api/failures.ts";
+import type { FailuresReport } from "../../api/failures.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { FailureTables } from "../../query/failures/failure-tables.ts";
 import { followedContainer } from "../situation/followed-container.ts";
@@ -19,14 +19,14 @@ interface FailureRouteParts {
   readonly findStopped: (nameOrId: string) => Promise<string | undefined>;
   readonly nameOf: (containerId: string) => string | undefined;
   readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
-  /** What rules of leases do to these containers. */
-  readonly injected: (isMeant: (containerId: string) => boolean) => readonly InjectedFault[];
+  /** What features say of these containers. */
+  readonly ofFeatures: (isMeant: (containerId: string) => boolean) => Partial<FailuresReport>;
 }
 
 const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "follow"];
 
 export function failureRoutes(parts: FailureRouteParts): Routes {
-  const { failures, reader, nameOf, composeFilterOf, injected } = parts;
+  const { failures, reader, nameOf, composeFilterOf, ofFeatures } = parts;
   return {
     "GET /v1/failures": async ({ query, signal }: ApiRequest) => {
       refuseUnknown(query, KEYS);
@@ -43,8 +43,8 @@ export function failureRoutes(parts: FailureRouteParts): Routes {
         return reader.follow(signal, (each) => isFollowed(each) && compose?.acceptsId(each) !== false);
       }
       const filter = { containerId: id, ...compose };
-      const rules = injected((each) => (id === undefined || each === id) && filter.acceptsId?.(each) !== false);
-      return { ...(await reader.read(filter)), ...(rules.length > 0 && { injected: rules }) };
+      const more = ofFeatures((each) => (id === undefined || each === id) && filter.acceptsId?.(each) !== false);
+      return { ...(await reader.read(filter)), ...more };
     },
   };
 }

@@ -2,20 +2,16 @@
  * Routes: the API of the control socket, by method and path. Paths begin with the API version; within one version, responses
  * may gain fields but lose none.
  */
-import type { Socket } from "node:net";
-import { setImmediate as turn } from "node:timers/promises";
-
 import type { CountersReport } from "../../api/queries.ts";
 import type { RepairReport } from "../../api/status.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { LeaseReply } from "../../api/lease.ts";
 import type { PolicyAllowed, PolicyLogReport, PolicyRefusal } from "../../api/policies.ts";
 import { bareName } from "../../base/dns/name.ts";
 import { FailureReader } from "../failures/failure-reader.ts";
 import { type ComposeFilter, composeFilterOf, COMPOSE_KEYS } from "../situation/compose-filter.ts";
 import { findContainer, isShared, sharedOwner, stoppedCalled, namespaceOwner } from "../containers/find-container.ts";
-import { type ApiRequest, type Routes, LineRoute } from "../server/http.ts";
+import type { ApiRequest, Routes } from "../server/http.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 import { Situations } from "../situation/situations.ts";
 import { announceProbes } from "../reports/probes.ts";
@@ -24,9 +20,7 @@ import { listContainers } from "../reports/list-containers.ts";
 import { listNetworks } from "../reports/list-networks.ts";
 import { matrix } from "../reports/matrix.ts";
 import { isTrue, numberOf, refuseUnknown } from "../server/parameters.ts";
-import type { Holder } from "../lease/holder.ts";
-import { type Lease, holderText } from "../lease/lease.ts";
-import type { Leases } from "../lease/leases.ts";
+import { holderText } from "../server/holder.ts";
 import { listNames } from "../reports/list-names.ts";
 import { checkPolicy } from "../policy/policy-check.ts";
 import { listPolicies } from "../policy/policy-list.ts";
@@ -45,13 +39,6 @@ type Body = Readonly<Record<string, unknown>>;
 const LAST_DEFAULT = 100;
 const LAST_MAX = 2_000;
 const DAY_MS = 86_400_000;
-
-/** How often what has been recorded is sent. */
-const RECORDED_MS = 100;
-
-/** How long lines that came together are read before others have their turn. */
-const TURN_MS = 1;
-const TOO_LONG = `The line is longer than ${LIMITS.leaseLineBytes} bytes: send less in one line`;
 
 /** The default of `last`. */
 const DEFAULT_LAST = 100;
@@ -84,13 +71,12 @@ export function routesOf(ports: ControlPorts): Routes {
       },
       nameOf,
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
-      injected: (isMeant) => ports.leases.injected(isMeant),
+      ofFeatures: ports.failuresOfFeatures,
     }),
     ...nameRoutes(ports),
     ...containerRoutes(ports),
     ...eventRoutes(ports),
     ...resolverRoutes(ports),
-    ...leaseRoutes(ports.leases, ports.holderOf),
     ...policyRoutes(ports),
   };
 }
@@ -176,95 +162,6 @@ function eventRoutes(ports: ControlPorts): Routes {
     },
     "GET /v1/history": () => ports.history.report(),
   };
-}
-
-/**
- * `POST /v1/lease`, a request that stays open: its lines are answered as they come, and its end ends the lease; and
- * `GET /v1/leases`, which lists those that are open.
- */
-function leaseRoutes(leases: Leases, holderOf: (socket: Socket) => Holder): Routes {
-  return {
-    "GET /v1/leases": async () => await leases.report(),
-    // Opened first: a refusal is the response.
-    "POST /v1/lease": new LineRoute(LIMITS.leaseLineBytes, ({ lines, socket }) => {
-      const lease = leases.open(holderOf(socket));
-      const end = (): void => {
-        socket.off("close", end);
-        leases.end(lease);
-      };
-      // Whatever else happens, it does not outlive its connection, which may serve other requests afterwards.
-      socket.once("close", end);
-      return answers(lines, lease, end);
-    }),
-  };
-}
-
-/** A line is read when the answers to those before have been taken: whoever does not read waits. */
-async function* answers(
-  lines: AsyncIterator<string | undefined>,
-  lease: Lease,
-  onEnd: () => void,
-): AsyncGenerator<LeaseReply, void> {
-  try {
-    const inbox = new Inbox(lines);
-    let turnMs = performance.now();
-    for (;;) {
-      // Queries that wait are answered in between.
-      if (performance.now() - turnMs > TURN_MS) {
-        await turn();
-        turnMs = performance.now();
-      }
-      const result = await inbox.next(lease.isRecording ? RECORDED_MS : undefined);
-      for (const recorded of lease.recorded()) {
-        yield recorded;
-        await turn();
-      }
-      if (result === undefined) continue;
-      if (result.done === true) return;
-      if (result.value === undefined) yield lease.refuse(TOO_LONG);
-      else if (result.value.trim() !== "") yield await lease.handle(result.value);
-    }
-  } finally {
-    onEnd();
-  }
-}
-
-/** The next line, which may be waited for several times. */
-class Inbox {
-  readonly #lines: AsyncIterator<string | undefined>;
-  #result: IteratorResult<string | undefined> | undefined;
-  #isReading = false;
-  #wake: () => void = () => undefined;
-
-  constructor(lines: AsyncIterator<string | undefined>) {
-    this.#lines = lines;
-  }
-
-  /** Undefined if none has come within `waitMs`. */
-  async next(waitMs: number | undefined): Promise<IteratorResult<string | undefined> | undefined> {
-    if (!this.#isReading) this.#read();
-    if (this.#result === undefined) {
-      await new Promise<void>((resolve) => {
-        const timer = waitMs === undefined ? undefined : setTimeout(resolve, waitMs);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    const result = this.#result;
-    if (result !== undefined) [this.#result, this.#isReading] = [undefined, false];
-    return result;
-  }
-
-  #read(): void {
-    this.#isReading = true;
-    const took = (result: IteratorResult<string | undefined>): void => {
-      this.#result = result;
-      this.#wake();
-    };
-    this.#lines.next().then(took, () => took({ done: true, value: undefined }));
-  }
 }
 
 /**

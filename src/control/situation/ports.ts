@@ -19,6 +19,7 @@ import type { OwnName } from "../../base/model/visible-names.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { NodeReport } from "../../base/model/node-report.ts";
 import type { Server, View } from "../../base/model/view.ts";
+import type { FailuresReport } from "../../api/failures.ts";
 import type { HistoryReport } from "../../api/history.ts";
 import type { Explanation } from "../../api/names.ts";
 import type { ContainerStatus, RepairReport, ReloadReport, Status } from "../../api/status.ts";
@@ -39,8 +40,7 @@ import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/event-ring.ts";
 import type { QueryReader } from "../history/query-reader.ts";
 import type { RecordedCause } from "../causes/judged-failure.ts";
-import type { Holder } from "../lease/holder.ts";
-import type { Leases } from "../lease/leases.ts";
+import type { Holder } from "../server/holder.ts";
 
 /** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
 interface SwarmView {
@@ -172,7 +172,6 @@ export interface CauseMemory {
 }
 
 export interface ControlPorts {
-  readonly leases: Leases;
   /** The process at the other end of a connection to the control socket. */
   readonly holderOf: (socket: Socket) => Holder;
   readonly containers: Containers;
@@ -185,6 +184,8 @@ export interface ControlPorts {
   readonly reader: QueryReader;
   /** The failing names of containers. */
   readonly failures: FailureTables;
+  /** What features add to the report of failures; `isMeant` chooses containers. */
+  readonly failuresOfFeatures: (isMeant: (containerId: string) => boolean) => Partial<FailuresReport>;
   /** Why they failed; without one, by what is known when somebody reads it. */
   readonly recordedCauses?: CauseMemory;
   /** What has happened, and the last minutes as samples. */

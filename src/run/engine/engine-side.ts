@@ -127,6 +127,7 @@ export class EngineSide implements ContainerSide {
         containers: () => this.directory.containers,
         network: (id) => this.directory.network(id),
         links: this.links,
+        learnLabel: async (key) => await this.follower.learnLabels([key]),
       });
     this.policed = openPoliced(this, parts, link);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
@@ -228,10 +229,6 @@ export class EngineSide implements ContainerSide {
 
   async refreshed(): Promise<void> {
     await this.roster.refreshed();
-  }
-
-  async learnLabel(key: string): Promise<void> {
-    await this.follower.learnLabels([key]);
   }
 
   declare(names: readonly DeclaredName[]): void {
@@ -415,7 +412,7 @@ export class EngineSide implements ContainerSide {
         this.roster.remove(id);
         this.#clusterDns.forget(id);
         for (const each of this.#followers) each.remove?.(id);
-        querySide.rules.containersChanged();
+        this.#containersChange();
         querySide.policies.containersChanged();
       },
       stopped: {
@@ -447,8 +444,12 @@ export class EngineSide implements ContainerSide {
   /** There are new facts about a container. */
   put(fact: ContainerFact, followers: readonly Pick<Running, "put">[]): void {
     this.#events.onContainer(fact);
-    this.#parts.querySide.rules.containersChanged();
+    this.#containersChange();
     this.#serve(fact, followers);
+  }
+
+  #containersChange(): void {
+    for (const each of this.features) each.containersChange?.();
   }
 
   #serve(fact: ContainerFact, followers: readonly Pick<Running, "put">[] = []): void {

@@ -131,11 +131,6 @@ class NodeSide implements ContainerSide {
     await Promise.resolve();
   }
 
-  /** The node has no labels. */
-  async learnLabel(): Promise<void> {
-    await Promise.resolve();
-  }
-
   declare(names: readonly DeclaredName[]): void {
     this.#directory.names.declared.set(names);
     this.refresh();

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { wireLabels } from "../../../../src/base/dns/name.ts";
-import { StoredName } from "../../../../src/base/model/stored-name.ts";
-import { readPattern } from "../../../../src/base/model/name-pattern.ts";
-import { type Rule, RuleTally } from "../../../../src/query/verdict/rule.ts";
-import { RuleSet } from "../../../../src/query/verdict/rule-set.ts";
-import { Verdicts } from "../../../../src/query/verdict/verdicts.ts";
+import { wireLabels } from "../../../src/base/dns/name.ts";
+import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { readPattern } from "../../../src/base/model/name-pattern.ts";
+import { type Rule, RuleTally } from "../../../src/features/lab/rules.ts";
+import { RuleSet } from "../../../src/features/lab/rules.ts";
+import { Verdicts } from "../../../src/features/lab/verdicts.ts";
 
 let ids = 0;
 

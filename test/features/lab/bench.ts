@@ -5,15 +5,16 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 
-import type { ControlClient } from "../../src/api/control-client.ts";
-import type { RuleRequest } from "../../src/api/lease.ts";
-import { dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { startEngine } from "../support/engine/engine.ts";
-import { startDns11 } from "../support/program/dns11.ts";
-import { type DnsperfInput, atFullSpeed } from "./dnsperf.ts";
-import { type Row, median, quantile, readable, spreadOf } from "./figures.ts";
-import type { Pace } from "./pace.ts";
+import type { ControlClient } from "../../../src/api/control-client.ts";
+import type { RuleRequest } from "../../../src/api/lease.ts";
+import { dig } from "../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { startEngine } from "../../support/engine/engine.ts";
+import { startDns11 } from "../../support/program/dns11.ts";
+import { type DnsperfInput, atFullSpeed } from "../../bench/dnsperf.ts";
+import type { FeaturePart } from "../../bench/feature-parts.ts";
+import { type Row, median, quantile, readable, spreadOf } from "../../bench/figures.ts";
+import type { Pace } from "../../bench/pace.ts";
 
 const OTHERS = 1_000;
 const IN_FORCE = 300;
@@ -31,7 +32,11 @@ const RULES: Readonly<Record<string, readonly RuleRequest[]>> = {
   "an answer of the test's own": [{ name: "web", action: "answer", answer: "10.0.0.1" }],
 };
 
-export async function benchLab(pace: Pace): Promise<Row[]> {
+export const parts: readonly FeaturePart[] = [
+  ["lab", "Rules of tests: processor time per query, and time until a rule is in force", benchLab],
+];
+
+async function benchLab(pace: Pace): Promise<Row[]> {
   await using engine = await startEngine({ suite: "forky" });
   await createNetwork(engine, "n1");
   const app = await runContainer(engine, { name: "app", networks: ["n1"] });

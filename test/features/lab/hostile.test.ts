@@ -10,11 +10,11 @@ import { after, before, test } from "node:test";
 
 import { connect } from "dns11/client";
 
-import { dataOf, dig, digMany } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { dataOf, dig, digMany } from "../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { type Dns11, startDns11 } from "../../support/program/dns11.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const REQUEST = "POST /v1/lease HTTP/1.1\r\nHost: dns11\r\nTransfer-Encoding: chunked\r\n\r\n";
 const MIB = 2 ** 20;

@@ -1,11 +1,8 @@
-/**
- * Rule: what a lease wants done with certain queries of certain containers. The lease says who is meant and for which names;
- * the rule decides, query by query, whether it applies. Its state is kept for each client, so that two containers that a rule
- * is about never share its counts.
- */
-import type { AnswerAction, DelayAction, FixedReply } from "../verdict.ts";
 import type { Pattern } from "../../base/model/name-pattern.ts";
-import type { PatternIndex } from "../../base/model/pattern-index.ts";
+import { PatternIndex } from "../../base/model/pattern-index.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
+import type { AnswerAction, DelayAction, FixedReply } from "../../query/verdict.ts";
+import { Tape } from "./recording.ts";
 
 export type RuleAction =
   | Exclude<AnswerAction, { readonly kind: "reply" }>
@@ -28,6 +25,10 @@ interface RuleLimits {
   readonly isPerName?: boolean | undefined;
 }
 
+/**
+ * What a lease wants done with certain queries of certain containers. The lease says who is meant and for which names; the rule decides,
+ * query by query, whether it applies. Its state is kept for each client, so that two containers that a rule is about never share its counts.
+ */
 export interface Rule {
   /** Unique in this process; a later rule precedes an earlier one. */
   readonly id: number;
@@ -55,7 +56,7 @@ export interface ContainerTally {
   applied: number;
 }
 
-/** RuleTally: what a rule has done, and for which containers, also for those that are gone. */
+/** What a rule has done, and for which containers, also for those that are gone. */
 export class RuleTally implements ContainerTally {
   matched = 0;
   applied = 0;
@@ -90,5 +91,39 @@ export class RuleTally implements ContainerTally {
   close(): void {
     containersCounted -= this.containers.size;
     this.containers.clear();
+  }
+}
+
+/** The rules and tapes for one choice of containers. Its clients share it, so a thousand rules for a thousand containers are stored once. */
+export class RuleSet {
+  readonly #rules = new PatternIndex<Rule>();
+  /** Rules that deny everything but some names. */
+  readonly hermetic: Rule[] = [];
+  /** They record what is answered. */
+  readonly tapes = new Set<Tape>();
+
+  get isEmpty(): boolean {
+    return this.#rules.isEmpty && this.hermetic.length === 0 && this.tapes.size === 0;
+  }
+
+  add(entry: Rule | Tape): void {
+    if (entry instanceof Tape) this.tapes.add(entry);
+    else if (entry.action.kind === "only") this.hermetic.push(entry);
+    else this.#rules.add(entry.pattern, entry);
+  }
+
+  remove(entry: Rule | Tape): void {
+    if (entry instanceof Tape) {
+      this.tapes.delete(entry);
+      return;
+    }
+    if (entry.action.kind !== "only") return this.#rules.remove(entry.pattern, (each) => each === entry);
+    const at = this.hermetic.indexOf(entry);
+    if (at !== -1) this.hermetic.splice(at, 1);
+  }
+
+  /** The rules for a name. */
+  find(name: QuestionName): readonly Rule[] {
+    return this.#rules.find(name);
   }
 }

@@ -7,14 +7,14 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { LeasesReport } from "../../src/api/lease.ts";
-import { dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { SYSTEM_PATH } from "../support/program/command.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
-import { getJson } from "../support/program/unix-http.ts";
-import { inTime, waitFor } from "../support/rig/wait.ts";
+import type { LeasesReport } from "../../../src/api/lease.ts";
+import { dig } from "../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { SYSTEM_PATH } from "../../support/program/command.ts";
+import { type Dns11, startDns11 } from "../../support/program/dns11.ts";
+import { getJson } from "../../support/program/unix-http.ts";
+import { inTime, waitFor } from "../../support/rig/wait.ts";
 
 const EXAMPLES = [
   ["bash", "docs/examples/lease.sh"],

@@ -1,15 +1,11 @@
-/**
- * Leases: all that are open, within their bounds: so many leases and rules in all, and a share of them for each process, so that
- * a test that forgets its leases takes them from nobody else.
- */
 import type { InjectedFault } from "../../api/failures.ts";
 import type { LeaseSummary, LeasesReport } from "../../api/lease.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { LIMITS } from "../../base/limits.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import type { RuleBook, RuleScope } from "../../query/verdict/rule-book.ts";
-import type { Holder } from "./holder.ts";
-import { Lease, holderText } from "./lease.ts";
+import { type Holder, holderText } from "../../control/server/holder.ts";
+import { Lease } from "./lease.ts";
+import { LAB_LIMITS } from "./limits.ts";
+import type { RuleBook, RuleScope } from "./rule-book.ts";
 
 const REMOVE = "Remove one of them.";
 
@@ -19,6 +15,10 @@ interface LeasesParts {
   readonly learnLabel: (key: string) => Promise<void>;
 }
 
+/**
+ * All leases that are open, within their bounds: so many leases and rules in all, and a share of them for each process, so that a test that
+ * forgets its leases takes them from nobody else.
+ */
 export class Leases {
   readonly #parts: LeasesParts;
   readonly #open = new Set<Lease>();
@@ -50,8 +50,8 @@ export class Leases {
 
   open(holder: Holder): Lease {
     const own = this.#of(holder);
-    if (this.#open.size >= LIMITS.leases || own.length >= LIMITS.leasesEach) {
-      const whose = own.length >= LIMITS.leasesEach ? ` by ${holderText(holder)}` : "";
+    if (this.#open.size >= LAB_LIMITS.leases || own.length >= LAB_LIMITS.leasesEach) {
+      const whose = own.length >= LAB_LIMITS.leasesEach ? ` by ${holderText(holder)}` : "";
       const count = whose === "" ? this.#open.size : own.length;
       throw new Fault("TOO_MANY_LEASES", `${count} leases are open${whose}`, { remedy: "End one of them." });
     }
@@ -74,17 +74,17 @@ export class Leases {
     const leases = this.#of(holder);
     const [same, sameInAll] =
       about === undefined ? [0, 0] : [rulesAbout(about, leases), rulesAbout(about, [...this.#open])];
-    if (same >= LIMITS.leaseNameRulesEach)
+    if (same >= LAB_LIMITS.nameRulesEach)
       throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${same} rules ${about}`, { remedy: REMOVE });
-    if (sameInAll >= LIMITS.leaseNameRules)
+    if (sameInAll >= LAB_LIMITS.nameRules)
       throw new Fault("TOO_MANY_RULES", `There are ${sameInAll} rules ${about}`, { remedy: REMOVE });
     const own = rulesOf(leases);
-    if (own >= LIMITS.leaseRulesEach)
+    if (own >= LAB_LIMITS.rulesEach)
       throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${own} rules`, { remedy: REMOVE });
-    if (this.rules >= LIMITS.leaseRules)
-      throw new Fault("TOO_MANY_RULES", `There are ${LIMITS.leaseRules} rules`, { remedy: REMOVE });
-    if (this.#parts.book.scopes >= LIMITS.leaseScopes && !this.#parts.book.hasScope(scope))
-      throw new Fault("TOO_MANY_RULES", `There are rules for ${LIMITS.leaseScopes} choices of containers`, {
+    if (this.rules >= LAB_LIMITS.rules)
+      throw new Fault("TOO_MANY_RULES", `There are ${LAB_LIMITS.rules} rules`, { remedy: REMOVE });
+    if (this.#parts.book.scopes >= LAB_LIMITS.scopes && !this.#parts.book.hasScope(scope))
+      throw new Fault("TOO_MANY_RULES", `There are rules for ${LAB_LIMITS.scopes} choices of containers`, {
         remedy: "Use a choice that another rule has.",
       });
   }

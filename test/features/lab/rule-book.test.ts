@@ -5,11 +5,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
-import { readPattern } from "../../../../src/base/model/name-pattern.ts";
-import { type Rule, RuleTally } from "../../../../src/query/verdict/rule.ts";
-import { type JudgedClient, RuleBook, type RuleScope } from "../../../../src/query/verdict/rule-book.ts";
-import { Tape } from "../../../../src/query/verdict/tape.ts";
-import { Verdicts } from "../../../../src/query/verdict/verdicts.ts";
+import { readPattern } from "../../../src/base/model/name-pattern.ts";
+import { type Rule, RuleTally } from "../../../src/features/lab/rules.ts";
+import { type JudgedClient, RuleBook, type RuleScope } from "../../../src/features/lab/rule-book.ts";
+import { Tape } from "../../../src/features/lab/recording.ts";
+import { Verdicts } from "../../../src/features/lab/verdicts.ts";
 
 class FakeClient implements JudgedClient {
   judge: JudgedClient["judge"];

@@ -1,29 +1,18 @@
-/**
- * RuleReader: reads a rule of a lease. Answers are written as in the settings' `records`, so that whoever knows one knows both.
- */
-import { RULE_ACTIONS, type RuleActionName } from "../../api/lease.ts";
+import { type LeaseScope, RULE_ACTIONS, type RuleActionName } from "../../api/lease.ts";
 import { wireLabels } from "../../base/dns/name.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { parseType } from "../../base/dns/record-type.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { nearest } from "../../base/lib/nearest.ts";
-import { reasonOf } from "../../base/lib/fault.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
-import { readNameValue } from "../../config/records/name-value.ts";
 import { type Pattern, readPattern } from "../../base/model/name-pattern.ts";
 import { PatternIndex } from "../../base/model/pattern-index.ts";
+import { StoredName } from "../../base/model/stored-name.ts";
+import { readNameValue } from "../../config/records/name-value.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { namedContainer, sharedOwner } from "../../control/containers/find-container.ts";
 import type { FixedReply } from "../../query/verdict.ts";
-import type { Rule, RuleAction } from "../../query/verdict/rule.ts";
-import {
-  type Fields,
-  badRule,
-  fieldsOf,
-  flagOf,
-  listOf,
-  numberOf,
-  quoted,
-  refuseUnknownKeys,
-  textOf,
-} from "./fields.ts";
+import type { RuleScope } from "./rule-book.ts";
+import type { Rule, RuleAction } from "./rules.ts";
 
 /** What a rule says, without whose it is. */
 export interface ReadRule extends Pick<Rule, "pattern" | "types" | "over" | "action" | "limits"> {
@@ -79,6 +68,7 @@ const TTL_MAX = 86_400;
 /** Nobody may keep the answer of a test for longer than the test needs. */
 const TTL_DEFAULT = 1;
 
+/** Answers are written as in the settings' `records`, so that whoever knows one knows both. */
 export function readRule(value: unknown): ReadRule {
   const fields = fieldsOf(value, "rule", '{"name": "db", "action": "servfail"}');
   const actionName = readAction(fields);
@@ -268,4 +258,131 @@ function namesText(fields: Fields): string {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The beginning of an ID has at least so many characters, as people copy it. */
+const ID_MIN = 6;
+const SCOPE_KEYS = ["container", "project", "service", "network", "label"];
+
+type Facts = ReadonlyMap<string, ContainerFact>;
+
+interface ReadScope {
+  readonly scope: RuleScope;
+  /** The key of the label by which containers are chosen. */
+  readonly labelKey: string | undefined;
+}
+
+/**
+ * The containers that a rule of a lease is for, by what they are. A container that uses the namespace of another one queries from there, so
+ * the rule is for that one.
+ */
+export function readScope(value: unknown, facts: () => Facts): ReadScope {
+  if (value === undefined) return { scope: scopeOf({}, facts), labelKey: undefined };
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw badRule('Invalid value of in: use a map such as {"container": "app"}');
+  refuseUnknownKeys(value, SCOPE_KEYS, "in");
+  const wanted: Record<string, string> = {};
+  for (const key of SCOPE_KEYS) {
+    const text = textOf(value as Fields, key);
+    if (text !== undefined) wanted[key] = text;
+  }
+  return { scope: scopeOf(wanted, facts), labelKey: wanted["label"]?.split("=")[0] };
+}
+
+function scopeOf(wanted: LeaseScope, facts: () => Facts): RuleScope {
+  return {
+    key: JSON.stringify(SCOPE_KEYS.map((key) => wanted[key as keyof LeaseScope] ?? null)),
+    select: () => {
+      const all = facts();
+      const ids = new Set<string>();
+      for (const fact of all.values()) if (isMeant(fact, wanted)) ids.add((sharedOwner(all, fact) ?? fact).id);
+      return ids;
+    },
+  };
+}
+
+function isMeant(fact: ContainerFact, { container, project, service, network, label }: LeaseScope): boolean {
+  const place = namedContainer(fact);
+  return (
+    (container === undefined ||
+      fact.name === container ||
+      place.service === container ||
+      (container.length >= ID_MIN && fact.id.startsWith(container))) &&
+    (project === undefined || place.project === project) &&
+    (service === undefined || place.service === service) &&
+    (network === undefined || fact.endpoints.some(({ networkName }) => networkName === network)) &&
+    (label === undefined || hasLabel(fact, label))
+  );
+}
+
+/** Labels of images count, too: a rule gives its container nothing. */
+function hasLabel({ labels, imageLabels }: ContainerFact, text: string): boolean {
+  const [key = "", ...rest] = text.split("=");
+  const value = Object.hasOwn(labels, key)
+    ? labels[key]
+    : Object.hasOwn(imageLabels.labels, key)
+      ? imageLabels.labels[key]
+      : undefined;
+  return value !== undefined && (rest.length === 0 || value === rest.join("="));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What is unknown in a line, or has another form, is an error that says what to use, so that a typo never makes a rule that does something
+ * else.
+ */
+export function badRule(message: string): Fault {
+  return new Fault("BAD_RULE", message);
+}
+
+export function fieldsOf(value: unknown, what: string, example: string): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  throw badRule(`Invalid ${what}: use a map such as ${example}`);
+}
+
+export function refuseUnknownKeys(fields: object, known: readonly string[], what: string): void {
+  const unknown = Object.keys(fields).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const suggestion = nearest(unknown, known);
+  const hint = suggestion === undefined ? "" : `did you mean ${suggestion}? `;
+  throw badRule(`Unknown field ${quoted(unknown)} of ${what}: ${hint}use ${known.join(", ")}`);
+}
+
+function textOf(fields: Fields, key: string): string | undefined {
+  const value = fields[key];
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && value !== "") return value;
+  throw badRule(`Invalid ${key} ${quoted(value)}: use a text`);
+}
+
+/** A number between two others. */
+export function numberOf(fields: Fields, key: string, min: number, max: number, isWhole = true): number | undefined {
+  const value = fields[key];
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && value >= min && value <= max && (!isWhole || Number.isInteger(value))) return value;
+  throw badRule(`Invalid ${key} ${quoted(value)}: use a ${isWhole ? "whole " : ""}number from ${min} to ${max}`);
+}
+
+function flagOf(fields: Fields, key: string): boolean | undefined {
+  const value = fields[key];
+  if (value === undefined || typeof value === "boolean") return value;
+  throw badRule(`Invalid ${key} ${quoted(value)}: use true or false`);
+}
+
+function listOf(fields: Fields, key: string, max: number): readonly unknown[] | undefined {
+  const value = fields[key];
+  if (value === undefined) return undefined;
+  if (Array.isArray(value) && value.length > 0 && value.length <= max) return value;
+  throw badRule(`Invalid ${key}: use a list of 1 to ${max}`);
+}
+
+const SHOWN_MAX = 60;
+
+/** A value in a message. What is nested is shown by its kind alone, because it may be nested very deeply. */
+function quoted(value: unknown): string {
+  if (Array.isArray(value)) return "(a list)";
+  if (typeof value === "object" && value !== null) return "(a map)";
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
 }

@@ -10,13 +10,13 @@ import { after, before, test } from "node:test";
 
 import { type Lab, type Suite, connect } from "dns11/client";
 
-import { dataOf, dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { run } from "../support/program/command.ts";
-import { type Dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
-import { waitFor } from "../support/rig/wait.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { run } from "../../support/program/command.ts";
+import { type Dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
 let engine: Engine;
 let upstream: Upstream;

@@ -6,14 +6,14 @@ import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from
 import { join } from "node:path";
 import { test } from "node:test";
 
-import type { LeasesReport } from "../../src/api/lease.ts";
-import { dig } from "../support/client/dig.ts";
-import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { startEngine } from "../support/engine/engine.ts";
-import { run } from "../support/program/command.ts";
-import { startDns11 } from "../support/program/dns11.ts";
-import { getJson } from "../support/program/unix-http.ts";
-import { startUpstream } from "../support/servers/upstream.ts";
+import type { LeasesReport } from "../../../src/api/lease.ts";
+import { dig } from "../../support/client/dig.ts";
+import { createNetwork, runContainer } from "../../support/engine/container.ts";
+import { startEngine } from "../../support/engine/engine.ts";
+import { run } from "../../support/program/command.ts";
+import { startDns11 } from "../../support/program/dns11.ts";
+import { getJson } from "../../support/program/unix-http.ts";
+import { startUpstream } from "../../support/servers/upstream.ts";
 
 const ASK = "while :; do nslookup db; nslookup telemetry.ok.test; sleep 0.2; done >/dev/null 2>&1";
 

@@ -1,13 +1,8 @@
-/**
- * Verdicts: the rules for one client, and what they say about a query: the newest rule that applies decides. A client without
- * rules has no Verdicts, so a query of it costs nothing here.
- */
 import { presentation, sameBytes } from "../../base/dns/name.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
-import type { Outcome } from "../record/outcome.ts";
-import type { FixedReply, JudgedQuestion, QueryJudge, Verdict } from "../verdict.ts";
-import type { Rule, ContainerTally } from "./rule.ts";
-import type { RuleSet } from "./rule-set.ts";
+import type { Outcome } from "../../query/record/outcome.ts";
+import type { FixedReply, JudgedQuestion, QueryJudge, Verdict } from "../../query/verdict.ts";
+import type { ContainerTally, Rule, RuleSet } from "./rules.ts";
 
 /** States of all rules of a client. Beyond that, the oldest of a rule makes room, or what is new is not remembered. */
 const STATES_MAX = 1_000;
@@ -31,6 +26,7 @@ export interface VerdictCounts {
 /** A hermetic container can reach itself. */
 const LOCALHOST = Buffer.from("\u0009localhost", "latin1");
 
+/** The rules for one client, and what they say about a query: the newest rule that applies decides. */
 export class Verdicts implements QueryJudge {
   readonly #containerId: string;
   readonly #counts: VerdictCounts;

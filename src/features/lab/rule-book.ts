@@ -1,13 +1,7 @@
-/**
- * RuleBook: all rules in force, and the clients that each is about. A rule is for containers by what they are, so a container
- * that starts later has its rules before its first query is read. The kernel's answers for a client end in the same step in
- * which its rules change.
- */
 import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
-import type { QueryJudge } from "../verdict.ts";
-import type { Rule } from "./rule.ts";
-import { RuleSet } from "./rule-set.ts";
-import { Tape } from "./tape.ts";
+import type { QueryJudge } from "../../query/verdict.ts";
+import { Tape } from "./recording.ts";
+import { type Rule, RuleSet } from "./rules.ts";
 import { type VerdictCounts, Verdicts } from "./verdicts.ts";
 
 /** Which containers are meant. */
@@ -39,6 +33,10 @@ interface Chapter {
   ids: ReadonlySet<string>;
 }
 
+/**
+ * All rules in force, and the clients that each is about. A rule is for containers by what they are, so a container that starts later has
+ * its rules before its first query is read. The kernel's answers for a client end in the same step in which its rules change.
+ */
 export class RuleBook {
   readonly #chapters = new Map<string, Chapter>();
   /** Open clients by container. */

@@ -6,11 +6,11 @@ import { after, before, test } from "node:test";
 
 import { type Suite, connect } from "dns11/client";
 
-import { dataOf, dig } from "../support/client/dig.ts";
-import { ComposeProject, runOnHost } from "../support/engine/compose-project.ts";
-import type { Container } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { ComposeProject, runOnHost } from "../../support/engine/compose-project.ts";
+import type { Container } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { type Dns11, startDns11 } from "../../support/program/dns11.ts";
 
 let engine: Engine;
 let shop: ComposeProject;

@@ -8,17 +8,17 @@ import { fileURLToPath } from "node:url";
 
 import { connect } from "dns11/client";
 
-import { dataOf, dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { MACHINE_IMAGE, ensureImage } from "../support/engine/image.ts";
-import { type InnerEngine, startInnerEngine, whyNoMachineInside } from "../support/engine/inner-engine.ts";
-import { type CommandResult, SYSTEM_PATH } from "../support/program/command.ts";
-import { startDns11 } from "../support/program/dns11.ts";
-import { waitFor } from "../support/rig/wait.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { MACHINE_IMAGE, ensureImage } from "../../support/engine/image.ts";
+import { type InnerEngine, startInnerEngine, whyNoMachineInside } from "../../support/engine/inner-engine.ts";
+import { type CommandResult, SYSTEM_PATH } from "../../support/program/command.ts";
+import { startDns11 } from "../../support/program/dns11.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "");
+const ROOT = fileURLToPath(new URL("../../../..", import.meta.url)).replace(/\/$/, "");
 const PROGRAM = `${ROOT}/dist/cmd/dns11.js`;
 
 const skip = await whyNoMachineInside();

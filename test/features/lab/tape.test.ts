@@ -5,8 +5,8 @@ import { test } from "node:test";
 
 import { replayRules, tapeOf } from "../../../src/api/lab/tape.ts";
 import type { RecordedQuery } from "../../../src/api/lease.ts";
-import { LIMITS } from "../../../src/base/limits.ts";
-import { readRule } from "../../../src/control/lease/rule-reader.ts";
+import { LAB_LIMITS } from "../../../src/features/lab/limits.ts";
+import { readRule } from "../../../src/features/lab/rule-reader.ts";
 
 function aQuery(records: RecordedQuery["records"], name = "db.test"): RecordedQuery {
   return {
@@ -29,7 +29,7 @@ function sequenceOf(queries: readonly RecordedQuery[]): { readonly answers: read
   const rules = replayRules(tapeOf(queries), {}, "nxdomain");
   for (const rule of rules) {
     readRule(rule);
-    assert.ok(JSON.stringify({ rule }).length < LIMITS.leaseLineBytes);
+    assert.ok(JSON.stringify({ rule }).length < LAB_LIMITS.lineBytes);
   }
   const found = rules.find(({ action }) => action === "sequence") ?? assert.fail();
   return { answers: (found.answers ?? []) as { times?: number }[] };

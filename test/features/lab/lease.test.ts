@@ -2,18 +2,19 @@
 // back everything. Whatever is sent, a lease stays open and answers each line once.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { RULE_ACTIONS } from "../../../../src/api/lease.ts";
-import { LIMITS } from "../../../../src/base/limits.ts";
-import type { Lease } from "../../../../src/control/lease/lease.ts";
-import { Leases } from "../../../../src/control/lease/leases.ts";
-import { readRule } from "../../../../src/control/lease/rule-reader.ts";
-import { RuleBook } from "../../../../src/query/verdict/rule-book.ts";
-import { countRounds } from "../../../support/rig/rounds.ts";
-import { runs } from "../../../support/rig/runs.ts";
+import { RULE_ACTIONS } from "../../../src/api/lease.ts";
+import { LAB_LIMITS } from "../../../src/features/lab/limits.ts";
+import type { Lease } from "../../../src/features/lab/lease.ts";
+import { Leases } from "../../../src/features/lab/leases.ts";
+import { readRule } from "../../../src/features/lab/rule-reader.ts";
+import { RuleBook } from "../../../src/features/lab/rule-book.ts";
+import { countRounds } from "../../support/rig/rounds.ts";
+import { runs } from "../../support/rig/runs.ts";
 
 const HOLDER = { pid: 7, command: "suite" };
 const open = (): { book: RuleBook; leases: Leases; lease: Lease } => {
@@ -125,12 +126,12 @@ test("a line that is read after the end of its lease makes no rule", async () =>
 test("a query looks at a bounded number of rules: those for one name have a bound, and each process a share of it", async () => {
   const { leases, lease } = open();
   const other = leases.open(HOLDER);
-  for (let i = 1; i < LIMITS.leaseNameRulesEach; i += 1) await lease.handle(rule({}));
+  for (let i = 1; i < LAB_LIMITS.nameRulesEach; i += 1) await lease.handle(rule({}));
   assert.ok("id" in (await other.handle(rule({ in: { container: "web" } }))));
   assert.match(await errorOf(lease, rule({ name: "DB." })), /suite, pid 7 has 512 rules for "db"\. Remove one of them/);
   assert.ok("id" in (await lease.handle(rule({ name: "**" }))));
   const another = leases.open({ pid: 8, command: "" });
-  for (let i = 0; i < LIMITS.leaseNameRulesEach; i += 1) await another.handle(rule({}));
+  for (let i = 0; i < LAB_LIMITS.nameRulesEach; i += 1) await another.handle(rule({}));
   const last = leases.open({ pid: 9, command: "" });
   assert.match(await errorOf(last, rule({})), /There are 1024 rules for "db"/);
   await lease.handle('{"remove":1}');
@@ -138,33 +139,33 @@ test("a query looks at a bounded number of rules: those for one name have a boun
   assert.match(await errorOf(lease, rule({})), /There are 1024 rules for "db"/);
   leases.end(other);
   assert.ok("id" in (await lease.handle(rule({}))));
-  for (let i = 0; i < LIMITS.leaseNameRulesEach; i += 1) await lease.handle(onlySome);
+  for (let i = 0; i < LAB_LIMITS.nameRulesEach; i += 1) await lease.handle(onlySome);
   assert.match(await errorOf(lease, onlySome), /has 512 rules with the action only/);
 });
 
 test("what thousands of rules have done is reported in parts", async () => {
   const { lease, leases } = open();
-  for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) await lease.handle(rule({ name: `n${i}` }));
+  for (let i = 0; i < LAB_LIMITS.rulesEach; i += 1) await lease.handle(rule({ name: `n${i}` }));
   using rounds = countRounds();
   const { leases: all } = await leases.report();
-  assert.equal(all[0]?.rules.length, LIMITS.leaseRulesEach);
+  assert.equal(all[0]?.rules.length, LAB_LIMITS.rulesEach);
   assert.ok(rounds.count > 0);
 });
 
 test("leases, rules and choices of containers have bounds, and each process a share of them", async () => {
   const { leases, lease } = open();
-  for (let i = 1; i < LIMITS.leasesEach; i += 1) leases.open(HOLDER);
+  for (let i = 1; i < LAB_LIMITS.leasesEach; i += 1) leases.open(HOLDER);
   assert.throws(() => leases.open(HOLDER), /16 leases are open by suite, pid 7$/);
-  for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) await lease.handle(rule({ name: `n${i}` }));
+  for (let i = 0; i < LAB_LIMITS.rulesEach; i += 1) await lease.handle(rule({ name: `n${i}` }));
   assert.match(await errorOf(lease, rule({})), /suite, pid 7 has 5000 rules\. Remove one of them/);
   const others = [8, 9].map((pid) => leases.open({ pid, command: "" }));
   for (const each of others)
-    for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) await each.handle(rule({ name: `n${i}` }));
-  assert.equal(leases.rules, LIMITS.leaseRules);
+    for (let i = 0; i < LAB_LIMITS.rulesEach; i += 1) await each.handle(rule({ name: `n${i}` }));
+  assert.equal(leases.rules, LAB_LIMITS.rules);
   assert.match(await errorOf(others[1] as Lease, rule({})), /pid 9 has|There are 10000 rules/);
   leases.end(lease);
   const third = leases.open({ pid: 10, command: "" });
-  for (let i = 1; i < LIMITS.leaseScopes; i += 1) await third.handle(rule({ in: { container: `c${i}` } }));
+  for (let i = 1; i < LAB_LIMITS.scopes; i += 1) await third.handle(rule({ in: { container: `c${i}` } }));
   assert.match(
     await errorOf(third, rule({ in: { container: "one-more" } })),
     /There are rules for 64 choices of containers/,
@@ -223,4 +224,11 @@ test("whatever a line is, it is answered once, and by no internal error", async 
     }),
     { numRuns: runs(300) },
   );
+});
+
+test("docs/testing.md has the bounds", () => {
+  const { leases, leasesEach, rules, rulesEach } = LAB_LIMITS;
+  const [inAll, each] = [rules, rulesEach].map((count) => count.toLocaleString("en"));
+  const text = `At most ${leases} labs are open, ${leasesEach} of one process, with ${inAll} rules in all and ${each} of one process.`;
+  assert.ok(readFileSync("docs/testing.md", "utf8").includes(text), text);
 });

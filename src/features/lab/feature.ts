@@ -1,0 +1,3 @@
+export const LAB = {
+  load: async () => await import("./lab.ts"),
+} as const;
