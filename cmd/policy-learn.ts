@@ -8,7 +8,7 @@ import { Fault, reasonWithRemedy } from "../src/base/lib/fault.ts";
 import { isPolicyName } from "../src/policy/model/policy.ts";
 import { type LearnedFor, learnedPolicy } from "../src/policy/traffic/learned-policy.ts";
 import { Traffic } from "../src/policy/traffic/traffic.ts";
-import { readDuration } from "./lease/duration.ts";
+import { readDuration } from "./options/duration.ts";
 import { type ProjectOptions, addProjectOption, containersRequest, note } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
 import { recordedTraffic } from "./policy-traffic.ts";

@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { PoliciesReport, PolicyRefusal } from "../src/api/policies.ts";
 import { durationText } from "../src/base/lib/quantity.ts";
-import { readDuration } from "./lease/duration.ts";
+import { readDuration } from "./options/duration.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
 import { addClose } from "./policy-close.ts";

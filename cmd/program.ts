@@ -11,7 +11,6 @@ import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
-import { addFault } from "./fault.ts";
 import { addHelp } from "./help.ts";
 import { HELP_LAYOUT } from "./help/help-layout.ts";
 import { addKind } from "./kind.ts";
@@ -20,9 +19,7 @@ import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
 import { addPolicy } from "./policy.ts";
 import { addPs } from "./ps.ts";
-import { addRecord } from "./record.ts";
 import { addReload } from "./reload.ts";
-import { addReplay } from "./replay.ts";
 import { addRootlessDefaults } from "./process/rootless.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
@@ -50,7 +47,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     ui: addUi,
   },
   "Diagnose:": { doctor: addDoctor, explain: addExplain, failures: addFailures },
-  "Test:": { wait: addWait, fault: addFault, record: addRecord, replay: addReplay },
+  "Test:": { wait: addWait },
   "Maintain:": {
     "check-config": addCheckConfig,
     cleanup: addCleanup,

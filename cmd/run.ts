@@ -14,7 +14,7 @@ import { hostModules, onThisPlatform } from "./modules/platform.ts";
 import { jsonLine } from "./text/printable.ts";
 import { enterRootless } from "./process/rootless.ts";
 import { abortOnSignal } from "./process/signals.ts";
-import { endOfService, isOwnServer } from "./lease/own-server.ts";
+import { endOfService, isOwnServer } from "./process/own-server.ts";
 import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./options/in-node.ts";
 import { table } from "./text/table.ts";
 
@@ -77,7 +77,7 @@ async function runInNode(options: RunOptions): Promise<void> {
 async function run(words: readonly string[], options: RunOptions): Promise<void> {
   const isServing = options.dryRun !== true;
   if (isServing && options.with === true && !isOwnServer()) {
-    const { runWith } = await import("./lease/run-with.ts");
+    const { runWith } = await import("./run-with.ts");
     process.exitCode = await runWith(words, options);
     return;
   }

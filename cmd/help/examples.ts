@@ -53,12 +53,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 top --once", "one snapshot, for a script"],
   ],
   wait: [["dns11 wait db --in web --timeout 30s", "before the first step of a test"]],
-  fault: [
-    ["dns11 fault db --in web --servfail --every 3", "one of three queries of web for db fails"],
-    ["dns11 fault db cache --in web --only", "nothing but db and cache resolves, and the rest is listed"],
-    ["dns11 fault '**' --in web --preset five-seconds", "each lookup by glibc takes five seconds"],
-  ],
-  record: [["dns11 record shop.yaml --project shop", "until Ctrl-C"]],
   policy: [
     ["dns11 policy", "containers with a policy, and how far each is confined"],
     ["dns11 policy check api.example.com agent", "whether a name is allowed, and by which rule"],
@@ -79,7 +73,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 policy log", "what was refused lately, and by which rule"],
     ["dns11 policy log agent -f", "as it happens, in one container"],
   ],
-  replay: [["dns11 replay shop.yaml --project shop --missing servfail", "answer from the file alone"]],
   upstreams: [["dns11 upstreams", "which servers are used, and how they do"]],
   cache: [
     ["dns11 cache stats", "how much is cached, and how often it is used"],

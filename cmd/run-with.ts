@@ -6,14 +6,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { ControlClient } from "../../src/api/control-client.ts";
-import { Fault } from "../../src/base/lib/fault.ts";
-import { type ControlOptions, clientFor } from "../options/control-options.ts";
-import { EXIT } from "../process/exit-code.ts";
-import { failuresText } from "../text/failures-text.ts";
-import { printableText } from "../text/printable.ts";
-import { isInForeground } from "../process/signals.ts";
-import { OwnServer } from "./own-server.ts";
+import type { ControlClient } from "../src/api/control-client.ts";
+import { Fault } from "../src/base/lib/fault.ts";
+import { type ControlOptions, clientFor } from "./options/control-options.ts";
+import { EXIT } from "./process/exit-code.ts";
+import { failuresText } from "./text/failures-text.ts";
+import { printableText } from "./text/printable.ts";
+import { isInForeground } from "./process/signals.ts";
+import { OwnServer } from "./process/own-server.ts";
 
 /** All containers of a busy machine are attached by then. */
 const READY_MS = 60_000;

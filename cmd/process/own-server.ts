@@ -5,8 +5,8 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 
-import { EXIT } from "../process/exit-code.ts";
-import { abortOnSignal } from "../process/signals.ts";
+import { EXIT } from "./exit-code.ts";
+import { abortOnSignal } from "./signals.ts";
 
 /** The variable stays when the server restarts itself, and no other process has it. */
 const VARIABLE = "DNS11_OWN_SERVER";
