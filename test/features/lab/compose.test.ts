@@ -1,5 +1,5 @@
 // A lab for a project of the real Compose: it covers each replica of a service, those that are added and those that are created
-// anew, and ends without a trace in the project.
+// anew, also one that asks at once and ends, and ends without a trace in the project.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -10,7 +10,9 @@ import { dataOf, dig } from "../../support/client/dig.ts";
 import { ComposeProject, runOnHost } from "../../support/engine/compose-project.ts";
 import type { Container } from "../../support/engine/container.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { ensureImage } from "../../support/engine/image.ts";
 import { type Dns11, startDns11 } from "../../support/program/dns11.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 let engine: Engine;
 let shop: ComposeProject;
@@ -75,5 +77,24 @@ test("a project that may only ask for its own services lists everything else", a
   assert.deepEqual(
     rule?.refused?.map(({ container, name }) => `${container} ${name}`).toSorted(),
     ["shop-app-1", "shop-app-2", "shop-app-3"].map((container) => `${container} telemetry.example`),
+  );
+});
+
+test("a rule is there for the first query of a container, though it ends at once", async () => {
+  const image = await ensureImage(engine);
+  await using lab = await dns.lab();
+  await lab.fault("*.first.test", { nodata: true });
+  let starts = 0;
+  // On a busy machine the engine may start one before it has described it.
+  await waitFor("five that were served in time", async () => {
+    const name = `a${starts++}.first.test`;
+    await engine.dockerCommand(["run", "--rm", "--network", "shop_default", "--", image, "nslookup", name]);
+    const { rules } = await lab.report();
+    return (rules[0]?.containers.length ?? 0) >= 5 ? true : undefined;
+  });
+  const { failures } = await dns.failures();
+  assert.deepEqual(
+    failures.filter(({ name }) => name?.endsWith(".first.test")),
+    [],
   );
 });
