@@ -91,7 +91,7 @@ export class Client {
     /** Forwarded queries that were refused because too many were waiting. */
     refused: 0,
     failed: 0,
-    /** Answered, or left without a reply, by a rule of a lease. */
+    /** Answered, or left without a reply, as the judge wants. */
     ruled: 0,
     /** Refused by a policy. */
     denied: 0,

@@ -30,7 +30,7 @@ export const STAGE = {
   completed: 6,
   /** Our own probe, not a query of a container. */
   probe: 7,
-  /** Answered, or left without a reply, by a rule of a lease. */
+  /** Answered, or left without a reply, as the judge of its client wants. */
   ruled: 8,
   /** Refused by a policy. */
   denied: 9,
@@ -61,7 +61,7 @@ export class Outcome {
   lacksAddress = false;
   /** dns11 itself sent it, as a test or to explain it: it counts nowhere as a query of the container. */
   isOwn = false;
-  /** The rule of a lease that had a say in it, or the policy that refused it, for people. */
+  /** What the judge of its client had a say by, or the policy that refused it, for people. */
   rule: string | undefined;
   /** A policy has refused it, or would have; it has been noted. */
   refusal: Refusal | undefined;
