@@ -56,6 +56,8 @@ interface SequentialQuery {
   readonly heldBytes: number;
   /** What each server did. */
   readonly failures: string[];
+  /** Of its gate, when it came. */
+  readonly forgotten: number;
   isDone: boolean;
 }
 
@@ -94,7 +96,7 @@ export class SequentialForwarder {
     const arrivedMs = performance.now();
     const heldBytes = this.#admission.admit(client, deferred.query.length);
     const parts = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes };
-    const pending: SequentialQuery = { ...parts, failures: [], isDone: false };
+    const pending: SequentialQuery = { ...parts, failures: [], forgotten: this.#gate.forgotten, isDone: false };
     journal?.note(arrivedMs, undefined, "one server after the other, as in Docker, without health tracking");
     // Replies that are ready go out first, and the caller must not be called back before this call has returned.
     queueMicrotask(() =>
@@ -208,7 +210,8 @@ export class SequentialForwarder {
     pending.isDone = true;
     const { alias } = deferred;
     const { policy, shares } = client;
-    if (policy !== undefined) this.#gate.answered(policy, deferred, transport, { reply: answer, result });
+    if (policy !== undefined)
+      this.#gate.answered(policy, deferred, transport, { reply: answer, result }, pending.forgotten);
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     if (policy === undefined) return this.#give(pending, { reply, result }, server);
     const deferredAnswer = { deferred, transport, reply, result };

@@ -53,6 +53,8 @@ export interface WaiterParts {
 
 export class Waiter {
   readonly #parts: WaiterParts;
+  /** Of its gate, when it came. */
+  readonly #forgotten: number;
   #isDone = false;
   #hasSlot = true;
   /** It had joined another client's query and is now sent on its own. */
@@ -60,6 +62,7 @@ export class Waiter {
 
   constructor(parts: WaiterParts) {
     this.#parts = parts;
+    this.#forgotten = parts.gate.forgotten;
   }
 
   get client(): Client {
@@ -139,7 +142,7 @@ export class Waiter {
     const { client, deferred, transport, gate } = this.#parts;
     const { alias } = deferred;
     const { policy, shares } = client;
-    if (policy !== undefined) gate.answered(policy, deferred, transport, { reply: answer, result });
+    if (policy !== undefined) gate.answered(policy, deferred, transport, { reply: answer, result }, this.#forgotten);
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     if (policy === undefined) return this.#give({ reply, result }, server);
     const share = shares.queryBytes;

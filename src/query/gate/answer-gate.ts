@@ -53,6 +53,13 @@ export class AnswerGate {
   /** Undefined while only names are filtered. */
   open: OpenAddresses | undefined;
   #recent = new WeakMap<NamespacePolicy, RecentAnswers>();
+  /** How often answers have been forgotten. */
+  #forgotten = 0;
+
+  /** Whoever forwards a question notes it then: an answer to one that left before answers were forgotten is not kept. */
+  get forgotten(): number {
+    return this.#forgotten;
+  }
 
   /** What a container was answered lately. */
   recentOf(policy: NamespacePolicy): RecentAnswers {
@@ -63,16 +70,19 @@ export class AnswerGate {
 
   /** Servers may answer otherwise now. */
   forget(): void {
+    this.#forgotten++;
     this.#recent = new WeakMap();
   }
 
-  /** A server has answered a query, or none has; `reply` is to the question that was forwarded. */
+  /** A server has answered a query, or none has; `reply` is to the question that was forwarded, after so many times of forgetting. */
   answered(
     policy: NamespacePolicy,
     deferred: DeferredQuery,
     transport: Transport,
     { reply, result }: { readonly reply: Uint8Array; readonly result: QueryResult },
+    forgotten: number,
   ): void {
+    if (forgotten !== this.#forgotten) return;
     const isFailure = result === "failed";
     if ((!isFailure && result !== "forwarded") || deferred.isOwn === true || !isRepeatable(reply, deferred)) return;
     this.recentOf(policy).keep(keyOfDeferred(deferred, transport), reply, isFailure, policy.nowMs);

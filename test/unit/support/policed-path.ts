@@ -24,6 +24,8 @@ export class PolicedPath implements AsyncDisposable {
   readonly upstream: UdpUpstream;
   readonly client: Client;
   readonly refusals: Refusal[] = [];
+  /** What was answered lately is forgotten, as by a flush. */
+  readonly forget: () => void;
   readonly #ask: Ask;
   readonly #compiled: CompiledPolicy;
 
@@ -31,10 +33,14 @@ export class PolicedPath implements AsyncDisposable {
     this.upstream = new UdpUpstream(script);
     this.#compiled = new CompiledPolicy(policyOf(written));
     this.client = this.another();
-    if (mode === "strict") this.#ask = strictPath();
-    else {
+    if (mode === "strict") {
+      const gate = new AnswerGate();
+      this.#ask = strictPath(gate);
+      this.forget = () => gate.forget();
+    } else {
       const path = new QueryPath({ behaviour: DEFAULT_BEHAVIOUR, now: () => this.nowMs, ...parts });
       this.#ask = async (...asked) => await path.raw(...asked);
+      this.forget = () => void path.forwarder.flush(undefined);
     }
   }
 
@@ -64,8 +70,7 @@ export class PolicedPath implements AsyncDisposable {
   }
 }
 
-function strictPath(): Ask {
-  const gate = new AnswerGate();
+function strictPath(gate: AnswerGate): Ask {
   const nothing = (): void => undefined;
   const events = { onFailedAttempt: nothing, onFailure: nothing };
   const forwarder = new SequentialForwarder(STRICT_BEHAVIOUR, events, undefined, undefined, gate);

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
@@ -29,6 +30,15 @@ const careless: UdpScript = (query, reply) => {
   reply(aReplyTo(query, 0, typeOf(query) === TYPE.A ? [address] : []));
 };
 
+// So many queries have come to the server.
+async function untilLeft(held: readonly unknown[], count: number): Promise<void> {
+  const endMs = performance.now() + 10_000;
+  while (held.length < count) {
+    assert.ok(performance.now() < endMs, `${held.length} of ${count} queries left`);
+    await nextTurn();
+  }
+}
+
 for (const mode of MODES) {
   test(`${mode}: a question leaves in lower case, and the answer has the letter case and the id of its client`, async () => {
     await using path = new PolicedPath(mode, { allow: ["exact.ok.test", "**.c.test"] }, careless);
@@ -46,6 +56,22 @@ for (const mode of MODES) {
       path.left().map((sent) => nameOf(sent)),
       ["exact.ok.test"],
     );
+  });
+
+  test(`${mode}: an answer that was on its way when answers were forgotten is not given again`, async () => {
+    const replies: (() => void)[] = [];
+    const held: UdpScript = (query, reply) => void replies.push(() => careless(query, reply));
+    await using path = new PolicedPath(mode, { allow: ["exact.ok.test"] }, held);
+    const asked = path.ask(aQuery({ name: "exact.ok.test" }));
+    await untilLeft(replies, 1);
+    path.forget();
+    replies[0]?.();
+    await asked;
+    const again = path.ask(aQuery({ name: "exact.ok.test" }));
+    await untilLeft(replies, 2);
+    replies[1]?.();
+    assert.equal(readReply(await again).answers.length, 1);
+    assert.equal(path.left().length, 2);
   });
 
   test(`${mode}: what a client chooses beside name and type is the same for all`, async () => {
