@@ -17,7 +17,10 @@ const SEED = 1453;
 const SEED_OF_LONG_KILL = 1;
 
 test("faults of all tracks at once: every expected answer arrives, and nothing is left", async () => {
-  const result = await runChaos({ seed: SEED, lengthMs: LENGTH_MS, toleranceMs: TOLERANCE_MS, containers: 4 });
+  const result = await runChaos({
+    ...{ seed: SEED, lengthMs: LENGTH_MS, toleranceMs: TOLERANCE_MS },
+    ...{ containers: 4, hasWitness: true },
+  });
   const report = reportOf(result).join("\n");
   // As text, which the runner prints whole after the report.
   assert.equal(result.violations.map(({ container, what }) => `${container}: ${what}`).join("; "), "", report);

@@ -30,6 +30,7 @@ const result = await runChaos({
   containers: CONTAINERS,
   suite: SUITE,
   only: only.filter(isKind),
+  hasWitness: true,
   print: (line) => console.log(line),
 });
 console.log(`\n${reportOf(result).join("\n")}`);

@@ -14,6 +14,8 @@ export type Result = {
   readonly judgement: Judgement;
   readonly violations: readonly Violation[];
   readonly load: ReadonlyMap<string, number>;
+  // What was recorded of who asked and answered; undefined without a witness.
+  readonly history: string | undefined;
   readonly ends: ReadonlyMap<string, number>;
   readonly costs: Supervisor["costs"];
   // Total time that dns11 waited for a CPU.
@@ -51,6 +53,7 @@ export function reportOf(result: Result): string[] {
     "background load (counted, not judged):",
     ...[...load].toSorted(byWord).map(([what, count]) => `  ${count} ${what}`),
     "",
+    `history: ${result.history ?? "not recorded"}`,
     `containers that exited unexpectedly: ${died.length === 0 ? "none" : died.join(", ")}`,
     `exits of dns11: ${[...ends].map(([how, count]) => `${how}: ${count}`).join(", ")}`,
     ...costText(costs),

@@ -24,6 +24,7 @@ import { SteppedClock } from "../support/program/stepped-clock.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SettingTexts } from "../support/program/dns11.ts";
 import { Mutex } from "./mutex.ts";
+import { Witness } from "./witness.ts";
 import { World } from "./world.ts";
 
 export type RunOptions = {
@@ -37,6 +38,8 @@ export type RunOptions = {
   readonly only?: readonly Kind[];
   // Of dns11.
   readonly settings?: SettingTexts;
+  // Records a history, too, and checks it.
+  readonly hasWitness?: boolean;
   readonly print?: (line: string) => void;
 };
 
@@ -106,13 +109,14 @@ async function runOnEngine(
   await using state = await StateFolder.make(join(engine.folder, "s"));
   const group = new ControlGroup(engine.id);
   const clock = new SteppedClock(join(engine.folder, "clock"));
+  const witness = options.hasWitness === true ? new Witness(engine, world, members) : undefined;
   const supervisor = new Supervisor({
     host: engine.host,
     stateDir: state.path,
     controlPath: state.control(engineId),
     prefix: [...group.prefix, ...state.prefix],
     env: clock.env,
-    settings,
+    settings: { ...settings, ...(witness !== undefined && Witness.settings) },
     world,
     members,
   });
@@ -124,6 +128,7 @@ async function runOnEngine(
   try {
     await supervisor.ready();
     await pause(WARM_MS);
+    await witness?.start(supervisor);
     print(`dns11 serves ${containers} containers of dockerd ${engine.version}; faults start`);
     const context: FaultContext = { engine, world, members, supervisor, state, group, clock, networks: new Mutex() };
     const untilMs = monotonicMs() + lengthMs;
@@ -150,6 +155,7 @@ async function runOnEngine(
     if (lost === undefined) problems.push(...(await healed(supervisor, members)));
     else problems.push(problem(`the run ended early: the engine did not restart: ${lost.note}`));
   } finally {
+    problems.push(...((await witness?.end(supervisor.log, toleranceMs)) ?? []));
     const code = await supervisor.stop();
     if (code !== 0) problems.push(problem(`dns11's last exit was ${code ?? "before its stop"}, not 0`));
   }
@@ -178,6 +184,7 @@ async function runOnEngine(
     violations: [...judgement.violations, ...problems],
     died,
     load: loadOf(members),
+    history: witness?.counts,
     ends: supervisor.ends,
     costs: supervisor.costs,
     starvedMs: supervisor.starved.reduce((sum, { ms }) => sum + ms, 0),

@@ -122,6 +122,16 @@ export class Supervisor {
     }
   }
 
+  // Whether the process that runs has flushed its cache.
+  async flush(): Promise<boolean> {
+    const pid = this.pid;
+    if (pid === undefined) return false;
+    return await this.#client.flushCache().then(
+      () => pid === this.pid,
+      () => false,
+    );
+  }
+
   signal(signal: NodeJS.Signals): boolean {
     if (this.pid === undefined) return false;
     this.#current?.kill(signal);

@@ -27,6 +27,8 @@ export class World {
   // Number of dns11 processes so far.
   #life = 0;
   #shortage: string | undefined;
+  // When the engine was down, or dns11 did not run.
+  readonly #unable: { fromMs: number; toMs: number }[] = [];
   readonly #logs = new Map<ProbedContainer, Readonly<Record<ProbeMode, SpanLog>>>();
 
   get isDockerdUp(): boolean {
@@ -55,6 +57,10 @@ export class World {
     this.changed();
   }
 
+  get unable(): readonly { readonly fromMs: number; readonly toMs: number }[] {
+    return this.#unable;
+  }
+
   add(container: ProbedContainer): void {
     this.#logs.set(
       container,
@@ -64,6 +70,10 @@ export class World {
 
   // Call it when the state of a container has changed.
   changed(): void {
+    const isUnable = !this.#isDockerdUp || this.#dns11 !== "runs";
+    const last = this.#unable.at(-1);
+    if (isUnable && last?.toMs !== Infinity) this.#unable.push({ fromMs: monotonicMs(), toMs: Infinity });
+    if (!isUnable && last?.toMs === Infinity) last.toMs = monotonicMs();
     for (const [container, logs] of this.#logs) {
       for (const mode of PROBE_MODES) logs[mode].note(this.#excuseFor(container, mode));
     }
