@@ -32,6 +32,9 @@ check: node_modules/.package-lock.json ## Types, lint, format, dead code, layeri
 house: ## How much code there is, and what knows of each feature besides its folder
 	@node scripts/house.mjs
 
+mutants: build ## Put one-line faults into the program, one at a time, and see which the unit tests find (no root needed); COUNT=N, SEED=N, ROOMS="src/query ..."
+	@node scripts/mutants.mjs
+
 bench: setup-bench build ## Benchmark dns11 against dockerd and others (needs root); ONLY=WORDS selects parts, ARGS=--json
 	@npm run --silent bench -- $(ONLY) $(ARGS)
 
