@@ -92,7 +92,7 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
   const log = createLog(level, settings.logFormat);
   if (excess.length > 0) log.warn({ excess }, "cannot drop these capabilities, although they are not needed");
   if (!isServing) {
-    const containers = await preview(settings, log);
+    const containers = await preview(settings, log, await loadFeatures());
     process.stdout.write(options.json === true ? jsonLine(containers) : previewText(containers));
     return;
   }

@@ -22,7 +22,6 @@ import {
   clientFor,
 } from "./options/control-options.ts";
 import { counted } from "../src/base/lib/counted.ts";
-import { listenLines, listenerLines } from "./text/listener-lines.ts";
 import { type Line, lines } from "./text/lines.ts";
 import { jsonLine } from "./text/printable.ts";
 import { whyOf } from "./text/why-text.ts";
@@ -105,8 +104,6 @@ export function statusText(
     { label: "settings", text: settingsText(status) },
     ...zoneLines(status),
     ...recordsLines(status),
-    ...listenerLines(status.listener),
-    ...listenLines(status.listen),
     ...(health.ofFeatures ?? []),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);

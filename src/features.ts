@@ -2,7 +2,9 @@ import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
 import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
+import { LAN } from "./features/lan/feature.ts";
+import { LISTENER } from "./features/listener/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
-export const FEATURES = [ETCD, LAB, QUERY_LOG, KUBERNETES, EGRESS] as const;
+export const FEATURES = [LISTENER, LAN, ETCD, LAB, QUERY_LOG, KUBERNETES, EGRESS] as const;

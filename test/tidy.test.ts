@@ -139,7 +139,6 @@ const OPENERS = new Map([
   ["src/api", "settings of the user who started dns11"],
   ["src/api/lab", "a file of the test suite that uses the client"],
   ["src/container/bridge", "for a watch, by regular-file.ts"],
-  ["src/container/guest", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/container/host/resolved", "the TUN device below the engine's root, which is the host's"],
   [
     "src/container/kind",
@@ -155,6 +154,7 @@ const OPENERS = new Map([
   ["src/doctor", "the engine's socket; dns11's own folder"],
   ["src/doctor/bundle", "a new file at the path that the user gives, with O_EXCL; the kernel's release under /proc"],
   ["src/doctor/kind", "this thread's namespace"],
+  ["src/features/listener", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/keeper", "/dev/null"],
   ["src/metrics", "files of this process"],
   ["src/policy/boot", "dns11's own folder, by regular-file.ts"],

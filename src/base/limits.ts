@@ -3,7 +3,6 @@
  * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
-import { LISTENER_LIMITS } from "./listener-limits.ts";
 import { LOG_LIMITS } from "./log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
 
@@ -393,7 +392,21 @@ export const LIMITS = {
 
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
-  ...LISTENER_LIMITS,
+
+  /**
+   * Queries by links of nobody that is known yet: waiting, and for how long. A container is known some 20 ms after its start, on a busy
+   * machine later; its C library asks again after 2.5 s at the earliest.
+   */
+  listenerWaiting: 64,
+  listenerWaitingMs: 2_000,
+  /** Until an address of the host is tried again after a failure: its port may be free by then. */
+  listenerRetryMs: 10_000,
+
+  /** Bytes of an answer by UDP to another machine: what is longer comes by TCP, whose sender cannot be forged. */
+  lanUdpBytes: 512,
+  /** TCP connections of one source; one more is closed at once. All sources of an entry have those of one container. */
+  lanSourceStreams: 16,
+
   /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
   clusterNodes: 256,
   clusterDnsPollMs: 2_000,

@@ -22,7 +22,6 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...probePages(settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...buildsUnanswered(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
   ];
 }
@@ -118,19 +117,8 @@ function probePages({ healthProbes }: Settings): readonly Conflict[] {
     : [["health-probes", `has ${pages.length} probes: use at most ${LIMITS.healthProbes}`]];
 }
 
-function buildsUnanswered({ builds, hasListener }: Settings): readonly Conflict[] {
-  if (builds === undefined || hasListener) return [];
-  return [
-    [
-      "builds",
-      "has no effect without the listener, which steps of builds ask: set listener: true, or remove this setting",
-    ],
-  ];
-}
-
-function hostNamesOff({ hostNames, listen }: Settings): readonly Conflict[] {
+function hostNamesOff({ hostNames, features }: Settings): readonly Conflict[] {
   if (hostNames.means !== "off" || hostNames.domain === HOST_DEFAULTS.domain) return [];
-  // Other machines get names below it.
-  if (listen.some(({ view }) => view.kind === "published")) return [];
+  if (FEATURES.some((each: FeatureEntry) => each.hasNamesBelowHostDomain?.({ features }) === true)) return [];
   return [["host-domain", "has no effect with host-names: off. Use host-names: auto, or remove this setting"]];
 }

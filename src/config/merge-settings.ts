@@ -11,8 +11,6 @@ import {
 } from "../base/model/behaviour.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
-import { listenViewText } from "../base/model/listen-policy.ts";
-import { blockText } from "../base/model/address-block.ts";
 import { isNodeServer, routeText } from "../base/model/server-text.ts";
 import {
   CACHE_DEFAULTS,
@@ -31,7 +29,7 @@ import { Precedence } from "./precedence.ts";
 import { findConflicts } from "./conflicts.ts";
 import type { SettingsLayer } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
-import { FEATURE_KEYS, type Key, type Values } from "./settings-table.ts";
+import { FEATURE_KEYS, FEATURE_MAPS, type Key, type Values } from "./settings-table.ts";
 
 /** Layers in order of precedence, the highest first. Throws a Fault if settings contradict each other. */
 export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
@@ -64,7 +62,10 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const defaultBridge = precedence.take("default-bridge");
   const hostName = precedence.take("host-docker-internal");
   const zones = precedence.take("zone");
-  const features = Object.fromEntries(FEATURE_KEYS.map((key) => [key, precedence.take(key)]));
+  const features = Object.fromEntries([
+    ...FEATURE_KEYS.map((key) => [key, precedence.take(key)]),
+    ...Object.entries(FEATURE_MAPS).map(([key, each]) => [key, precedence.takeFeatureMap(key, each)]),
+  ]);
   const order = precedence.take("forward.order", isStrict ? "docker" : "adaptive");
   const upstream = upstreamOf(precedence, order);
   const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
@@ -80,11 +81,8 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
       ...nodeDomains(everyone),
     ],
   };
-  const hasListener = precedence.take("listener");
-  const builds = precedence.takeOptional("builds");
   const records = precedence.takeMap("records", [], recordsText);
   const policies = precedence.takeMap("policies", [], policiesText);
-  const listen = precedence.takeMap("listen", [], listenText);
   const recordsDir = precedence.takeOptional("records-dir");
   precedence.takeOptional("dnsmasq-dir");
   precedence.takeOptional("kube-dns-dir");
@@ -109,9 +107,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     nested: precedence.take("nested"),
     resolvConf,
     hostNames,
-    hasListener,
-    builds,
-    listen,
     ruleBackend,
     logLevel,
     logFormat,
@@ -222,20 +217,6 @@ function policiesText(policies: Values["policies"]): unknown {
         keep: durationText(keepMs),
         "new-names-per-minute": newNamesPerMinute,
         types: [...types].map((type) => typeName(type)),
-      },
-    ]),
-  );
-}
-
-function listenText(entries: Values["listen"]): unknown {
-  return Object.fromEntries(
-    entries.map(({ name, addresses, allow, view, forwards }) => [
-      name,
-      {
-        address: addresses,
-        allow: allow.map((each) => blockText(each)),
-        view: listenViewText(view),
-        forward: forwards,
       },
     ]),
   );

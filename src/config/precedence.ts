@@ -1,6 +1,7 @@
 /**
  * Precedence: picks the value of each key from the layer with the highest precedence, and records its origin.
  */
+import type { MapSetting } from "./setting.ts";
 import type { SettingsLayer } from "./settings-layer.ts";
 import { type Key, type MapValues, type PlainKey, SETTINGS, type Values, writtenValue } from "./settings-table.ts";
 import type { SettingOrigin } from "../base/model/setting-origins.ts";
@@ -29,6 +30,10 @@ export class Precedence {
   /** The same for a map. `write` converts it to the form of the settings file. */
   takeMap<K extends keyof MapValues>(key: K, fallback: Values[K], write: (value: Values[K]) => unknown): Values[K] {
     return this.#pick(key, fallback, write);
+  }
+
+  takeFeatureMap(key: string, setting: MapSetting): unknown {
+    return this.#pick(key as keyof MapValues, setting.fallback as never, (value) => setting.write(value));
   }
 
   #pick<K extends Key, T extends Values[K] | undefined>(key: K, fallback: T, write: (value: T) => unknown): T {

@@ -2,6 +2,8 @@
  * Setting: what is declared of one setting: the kind of its value, its default, its flag if people type it by hand, and what
  * it does.
  */
+import type { Document } from "./file/document.ts";
+import type { Schema } from "./file/schema-parts.ts";
 import type { Kind } from "./kinds.ts";
 
 /** A flag that corresponds to a key. */
@@ -51,6 +53,34 @@ export function featureValues<T extends SettingsTable>(
   { features }: { readonly features: Readonly<Record<string, unknown>> },
 ): ValuesOf<T> {
   return Object.fromEntries(Object.keys(table).map((key) => [key, features[key]])) as ValuesOf<T>;
+}
+
+/** A map with keys of people's choice, which only the settings file has. */
+export interface MapSetting<T = unknown> {
+  readonly fallback: T;
+  readonly help: string;
+  /** In the form of the settings file, so that a changed one is seen. */
+  write(value: T): unknown;
+  /** How a file is read: loaded where there is one, because the packages for it take memory. */
+  readonly file: () => Promise<MapFile<T>>;
+}
+
+interface MapFile<T = unknown> {
+  readonly SCHEMA: Schema;
+  /** The value of what the schema has read. Throws a Fault that lists what the schema cannot see. */
+  place(written: unknown, document: Document, path: string): T;
+}
+
+export type MapsTable = Readonly<Record<string, MapSetting>>;
+
+export type MapValuesOf<T> = { readonly [K in keyof T]: T[K] extends MapSetting<infer V> ? V : never };
+
+/** The values of a feature's own maps. */
+export function mapValues<T extends MapsTable>(
+  table: T,
+  { features }: { readonly features: Readonly<Record<string, unknown>> },
+): MapValuesOf<T> {
+  return Object.fromEntries(Object.keys(table).map((key) => [key, features[key]])) as MapValuesOf<T>;
 }
 
 interface About {

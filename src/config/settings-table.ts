@@ -24,8 +24,6 @@ import {
   NODE_ADDRESS_WORDS,
   NODE_FAMILIES,
 } from "../base/model/kind-policy.ts";
-import type { ListenEntry } from "../base/model/listen-policy.ts";
-import { LISTENER_ADDRESSES } from "../base/model/listener-addresses.ts";
 import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
@@ -44,7 +42,6 @@ import {
   HOST_DOMAIN,
   LISTEN_ADDRESS,
   NESTED_FILTER,
-  NETWORK_NAME,
   NODE_FILTER,
   ONLY,
   ROUTE,
@@ -58,9 +55,9 @@ import {
   wordOrAddress,
   zeroOr,
 } from "./kinds.ts";
-import { type AnySetting, type ValuesOf, list, one } from "./setting.ts";
-import { FEATURES } from "../features.ts";
 import type { FeatureEntry } from "./feature-entry.ts";
+import { type AnySetting, type MapValuesOf, type MapsTable, type ValuesOf, list, one } from "./setting.ts";
+import { FEATURES } from "../features.ts";
 import { FORWARD_ORDERS, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
@@ -125,16 +122,6 @@ const CORE_SETTINGS = {
     { flag: "host-names [means]", preset: "auto" },
   ),
   "host-domain": one(HOST_DOMAIN, HOST_DEFAULTS.domain, "domain of container names on the host"),
-  listener: one(
-    BOOLEAN,
-    false,
-    `answer containers at ${LISTENER_ADDRESSES.ipv4} and ${LISTENER_ADDRESSES.ipv6} of the host, too, where their queries do not reach 127.0.0.11`,
-  ),
-  builds: one(
-    NETWORK_NAME,
-    undefined,
-    "let RUN steps of docker build that ask the listener resolve the names of this Docker network",
-  ),
   health: one(
     oneOf(HEALTH_POLICIES),
     "ignore",
@@ -305,8 +292,9 @@ const CORE_SETTINGS = {
 
 type Feature = (typeof FEATURES)[number];
 type AllOf<T> = (T extends unknown ? (each: T) => void : never) extends (all: infer All) => void ? All : never;
+type SettingsOf<T> = T extends { readonly settings: infer Settings } ? Settings : never;
 /** Nothing, where the list is empty. */
-type FeatureSettings = AllOf<Extract<Feature, { readonly settings: unknown }>["settings"]> & object;
+type FeatureSettings = AllOf<SettingsOf<Feature>> & object;
 
 const FEATURE_SETTINGS = Object.assign(
   {},
@@ -321,12 +309,17 @@ export const FEATURE_KEYS = Object.keys(FEATURE_SETTINGS) as (keyof FeatureSetti
 /** The settings whose values are a text or a list of texts, so that they have a variable. */
 export type PlainKey = keyof typeof SETTINGS;
 
+type MapsOf<T> = T extends { readonly maps: infer Maps } ? Maps : never;
+type FeatureMaps = AllOf<MapsOf<Feature>> & object;
+
+/** Those that features declare. */
+export const FEATURE_MAPS: MapsTable = Object.assign({}, ...FEATURES.map(({ maps }: FeatureEntry) => maps));
+
 /** Maps, which only the settings file has. */
-export interface MapValues {
+export interface MapValues extends MapValuesOf<FeatureMaps> {
   networks: ReadonlyMap<string, readonly RouteText[]>;
   records: readonly DeclaredName[];
   policies: readonly Policy[];
-  listen: readonly ListenEntry[];
 }
 
 export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
@@ -335,8 +328,9 @@ export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
     "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
   policies:
     "which names some containers may resolve, by the name of the policy: {NAME: {for: [network=NET], mode: enforce, allow: [api.example.com]}}",
-  listen:
-    "addresses of the host at which others than containers may ask, and who: {NAME: {address: 192.168.1.10, allow: [192.168.1.0/24]}}",
+  ...(Object.fromEntries(Object.entries(FEATURE_MAPS).map(([key, { help }]) => [key, help])) as Readonly<
+    Record<keyof MapValuesOf<FeatureMaps>, string>
+  >),
 };
 
 /** Durations are in milliseconds, sizes in bytes. */

@@ -15,7 +15,6 @@ import type {
 } from "../base/model/name-choices.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
-import type { ListenEntry } from "../base/model/listen-policy.ts";
 import type { HealthProbe } from "../base/model/health-probe.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
@@ -63,12 +62,6 @@ export interface Settings {
   readonly nested: readonly NodeFilter[];
   /** Container names for programs on the host. */
   readonly hostNames: HostPolicy;
-  /** Whether dns11 answers containers at an address of the host, too. */
-  readonly hasListener: boolean;
-  /** The network whose names steps of `docker build` resolve at the listener; undefined: none. */
-  readonly builds: string | undefined;
-  /** Where others than containers may ask. */
-  readonly listen: readonly ListenEntry[];
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;

@@ -7,7 +7,6 @@ import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./at
 import { type AttachMode, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Bridges } from "./bridge/bridges.ts";
-import type { Guests } from "./guest/guests.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
@@ -29,7 +28,8 @@ export interface RosterParts {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
-  readonly guests: Pick<Guests, "serve" | "release" | "forget">;
+  /** What serves a container besides, or instead of, a decision that is not in force yet: for the reason of a skip. */
+  readonly besides?: (fact: ContainerFact, decision: Decision) => readonly string[];
   readonly searches: Pick<Searches, "modeFor" | "problemOf" | "forget">;
   readonly only: readonly OnlyFilter[];
   /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
@@ -112,7 +112,6 @@ export class Roster {
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
-    this.#parts.guests.forget(containerId);
     this.#parts.searches.forget(containerId);
     this.#decisions.delete(containerId);
     if (changesOthers) this.#refreshOthers();
@@ -176,18 +175,15 @@ export class Roster {
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
     const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
     const decided = decide(fact, this.#only, this.#labelPolicy, defaultBridge, () => isEnforced?.(fact.id) === true);
-    const decision = this.#asGuest(fact, decided);
+    const decision = this.#withBesides(fact, decided);
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
   }
 
-  /** With how the listener serves a container that cannot be served in its namespace. */
-  #asGuest(fact: ContainerFact, decision: Decision): Decision {
-    const { guests } = this.#parts;
-    if (decision.kind === "skip" && decision.code === "own-stack")
-      return { ...decision, reason: `${decision.reason}; ${guests.serve(fact)}` };
-    guests.release(fact.id);
-    return decision;
+  #withBesides(fact: ContainerFact, decision: Decision): Decision {
+    const besides = this.#parts.besides?.(fact, decision) ?? [];
+    if (decision.kind !== "skip" || besides.length === 0) return decision;
+    return { ...decision, reason: [decision.reason, ...besides].join("; ") };
   }
 
   #containerMode(fact: ContainerFact): AttachMode {

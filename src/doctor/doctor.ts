@@ -10,6 +10,7 @@ import { isNode } from "../container/kind/selection.ts";
 import { withContainerRoot } from "../container/namespace/container-root.ts";
 import { readEngineFile } from "../container/namespace/engine-host.ts";
 import { composePlaceOf } from "../container/facts/compose.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "../control/causes/known-container.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import type { ExchangeResult } from "../container/rules/exchange.ts";
@@ -19,7 +20,7 @@ import { mapConcurrent } from "../base/lib/map-concurrent.ts";
 import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import type { Server } from "../base/model/view.ts";
-import { loadReports } from "../features/load.ts";
+import type { InsideContainer } from "../features/contract.ts";
 import { dialIn } from "../container/namespace/dial.ts";
 import type { ContainerTarget, CheckTools } from "./checks/container-target.ts";
 import {
@@ -28,7 +29,6 @@ import {
   checkNodeNamespace,
   checkUnservedContainer,
 } from "./checks/container-check.ts";
-import { listenerQueryFindings } from "./checks/host-listener-check.ts";
 import { libcFinding } from "./checks/libc-check.ts";
 import {
   type ContainerServers,
@@ -44,6 +44,7 @@ import { ContainerStates, chosenEnded, endedContainers } from "./checks/containe
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
+import { loadReports } from "../features/load.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
@@ -177,19 +178,9 @@ async function examineAll(
         : []),
     ];
     onFindings?.(HOST, moreFindings);
-    const featureReports = await loadReports();
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
-      const status = context.status?.containers.find(({ id }) => id === each.fact.id);
-      const ofFeatures =
-        status === undefined
-          ? []
-          : featureReports.flatMap(({ containerFindings }) => containerFindings?.(status) ?? []);
-      const own = [
-        ...ofFeatures,
-        ...policyFindings(policies, each.fact.id),
-        ...failureFindings(failures, each.fact.id),
-      ];
+      const own = [...policyFindings(policies, each.fact.id), ...failureFindings(failures, each.fact.id)];
       const all = [...states.findings(each.fact.id), ...report.findings, ...own];
       onFindings?.(report.subject, all);
       return { ...report, findings: all };
@@ -255,7 +246,7 @@ async function diagnoseContainer(
 ): Promise<Report> {
   const { fact, attachment, namespaceKind } = each;
   const report = (findings: readonly Finding[]): Report => ({ subject: fact.name, findings, ...NOTHING });
-  if (namespaceKind === "elsewhere") return report([attachment]);
+  if (namespaceKind === "elsewhere") return report([attachment, ...(await featureFindings(fact, undefined, context))]);
   let fd = -1;
   try {
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
@@ -273,25 +264,37 @@ async function diagnoseContainer(
       announce: announcing(fact.id, context),
     };
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
-    const listener = { listener: context.status?.listener ?? null, daemonDns: context.daemonDns };
-    const [findings, atListener, upstream] = await Promise.all([
+    const [findings, ofFeatures, upstream] = await Promise.all([
       checkNamespace(each, target, tools, context),
-      listenerQueryFindings(target, tools, listener),
+      featureFindings(fact, { within: (work) => tools.runner.within(fd, work), announce: target.announce }, context),
       upstreamFindings(servers, { fd, fact }, context, queryOnce),
     ]);
     return report([
       attachment,
       ...findings,
-      ...atListener,
+      ...ofFeatures,
       ...(upstream.length > 0 ? upstream : [noUpstreamFinding(whyNoUpstream(each, context))]),
       loopFinding(each, all satisfies readonly ContainerServers[]),
       ...libcFindings(target, context),
     ]);
   } catch (error) {
-    return report([attachment, finding("namespace", "unknown", reasonOf(error))]);
+    const unknown = finding("namespace", "unknown", reasonOf(error));
+    return report([attachment, unknown, ...(await featureFindings(fact, undefined, context))]);
   } finally {
     closeQuietly(fd);
   }
+}
+
+async function featureFindings(
+  fact: ContainerFact,
+  inside: InsideContainer | undefined,
+  context: DoctorContext,
+): Promise<Finding[]> {
+  const status = context.status?.containers.find(({ id }) => id === fact.id);
+  const all = (await loadReports()).map(
+    async (each) => (await each.containerFindings?.({ fact, status, inside }, context)) ?? [],
+  );
+  return (await Promise.all(all)).flat();
 }
 
 async function checkNamespace(

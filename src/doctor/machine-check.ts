@@ -11,8 +11,6 @@ import { ControlClient } from "../api/control-client.ts";
 import { loadReports } from "../features/load.ts";
 import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
 import { forwardingFindings } from "./checks/forwarding-check.ts";
-import { hostListenerFindings } from "./checks/host-listener-check.ts";
-import { listenFindings } from "./checks/listen-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
@@ -112,10 +110,8 @@ export async function checkMachine(
   findings.push(
     ...hostFileFindings(hostServers),
     ...kernelAnswersFindings(instance.status),
-    ...(await featureFindings(instance.status)),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
-    ...hostListenerFindings(instance.status, daemonDns),
-    ...listenFindings(instance.status),
+    ...(await loadReports()).flatMap((each) => each.findings({ status: instance.status, daemonDns })),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),
     ...(await forwardingFindings((work) => runner.within(host.network, work), memory)),
@@ -298,9 +294,4 @@ function lockHolder(folder: string): "held" | "free" | "none" {
   } finally {
     closeSync(lock);
   }
-}
-
-async function featureFindings(status: Status | undefined): Promise<readonly Finding[]> {
-  if (status === undefined) return [];
-  return (await loadReports()).flatMap((each) => each.findings(status));
 }

@@ -1,20 +1,33 @@
 import type { FailuresReport } from "../api/failures.ts";
 import type { Explanation } from "../api/names.ts";
 import type { ContainerStatus, Status } from "../api/status.ts";
+import type { Fault } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { ReportEvent } from "../base/model/event.ts";
 import type { Finding } from "../base/model/finding.ts";
+import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
+import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
+import type { Server, View } from "../base/model/view.ts";
 import type { Settings } from "../config/settings.ts";
+import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
+import type { OpenSharedEndpoint, OpenSubnetEndpoint } from "../container/host-address/endpoints.ts";
+import type { Journal } from "../container/kind/journal.ts";
+import type { SearchList } from "../container/kind/resolv-conf-text.ts";
 import type { ContainerLinks } from "../container/links/container-links.ts";
 import type { NameSource } from "../container/names/source/name-source.ts";
 import type { OtherMachines } from "../container/names/zone/member.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
+import type { Directory } from "../container/registry/directory.ts";
+import type { Roster } from "../container/roster.ts";
+import type { SourcePorts } from "../container/rules/exchange.ts";
+import type { NetworkJson } from "../container/watch/engine-json.ts";
 import type { QueryReader } from "../control/history/query-reader.ts";
 import type { Routes } from "../control/server/http.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import type { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
+import type { Within } from "../kernel/net-namespace.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { Family } from "../metrics/exposition.ts";
 import type { QueryObserver } from "../query/client/clients.ts";
@@ -29,6 +42,8 @@ export interface Feature<Program = never> extends FeatureEntry {
   readonly commands?: Readonly<Record<string, FeatureCommand<Program>>>;
   /** What commands say of it, in which no feature runs. */
   readonly report?: () => Promise<FeatureReport>;
+  /** What a killed run may have left, which `dns11 cleanup` removes. */
+  readonly cleanup?: () => Promise<FeatureCleanup>;
   readonly load?: () => Promise<FeatureCode>;
 }
 
@@ -42,13 +57,38 @@ export interface FeatureReport {
   /** Lines of `dns11 status`. */
   readonly statusLines: (status: Status) => readonly StatusLine[];
   /** What `dns11 doctor` says of the machine. */
-  readonly findings: (status: Status) => readonly Finding[];
+  readonly findings: (machine: CheckedMachine) => readonly Finding[];
   /** What it says of a container. */
-  readonly containerFindings?: (container: ContainerStatus) => readonly Finding[];
+  readonly containerFindings?: (
+    container: CheckedContainer,
+    machine: CheckedMachine,
+  ) => readonly Finding[] | Promise<readonly Finding[]>;
   /** Columns of `dns11 ps` for these containers. */
   readonly columns?: (containers: readonly ContainerStatus[]) => readonly ContainerColumn[];
   /** Lines of `dns11 explain`; those that are only details come with `-v`. */
   readonly explanationLines?: (explanation: Explanation, isVerbose: boolean) => readonly StatusLine[];
+}
+
+export interface CheckedMachine {
+  /** Undefined where no dns11 runs. */
+  readonly status: Status | undefined;
+  /** The servers that Docker's own settings give every container; undefined if they are not known. */
+  readonly daemonDns: readonly string[] | undefined;
+}
+
+export interface CheckedContainer {
+  readonly fact: ContainerFact;
+  /** Undefined where no dns11 runs, or where it does not know the container yet. */
+  readonly status: ContainerStatus | undefined;
+  /** Undefined where its network namespace cannot be entered. */
+  readonly inside: InsideContainer | undefined;
+}
+
+export interface InsideContainer {
+  /** Does something in its network namespace. */
+  readonly within: Within;
+  /** Announces test queries to a running dns11, so that they do not count as the container's. */
+  readonly announce: (ports: SourcePorts) => Promise<void>;
 }
 
 /** A column of a table of containers. */
@@ -64,6 +104,11 @@ export interface ContainerColumn {
   ) => string | { readonly text: string; readonly colour?: StatusLine["colour"] | "dim" };
 }
 
+export interface FeatureCleanup {
+  /** Returns what it did, in words. */
+  cleanUp(machine: Pick<EngineCore, "runner" | "memory" | "host">): readonly string[];
+}
+
 export interface StatusLine {
   readonly label: string;
   readonly text: string;
@@ -77,8 +122,11 @@ export interface FeatureCode {
 }
 
 /** A feature while a run lasts, in the order in which its parts are called. */
-export interface Running {
-  /** The run is one for the containers of an engine. Inside of a KIND node this is not called. */
+export interface Running extends BesideContainers {
+  /**
+   * The run is one for the containers of an engine. Inside of a KIND node this is not called, and in a preview of a run it is the last
+   * that is called before `stop`, and before containers are decided about.
+   */
   engine?(engine: EngineCore): void;
   /** A source of names, as the settings in force want it; it outlives a reload where they stay the same. */
   readonly names?: NameSource | undefined;
@@ -119,6 +167,48 @@ export interface Running {
   close?(): Promise<void> | void;
 }
 
+/**
+ * What a feature can do in a run for the containers of an engine, beside their namespaces: answer others, or at other addresses. Inside
+ * of a KIND node none of it is called.
+ */
+interface BesideContainers {
+  /**
+   * Makes a source of names for these settings, the first time before `engine`. It comes before all others, and learns of containers and
+   * networks as they do. Each reload makes another one.
+   */
+  makeNames?(settings: Settings): NameSource;
+  /** Who asks and is no container, but is shown as one. */
+  readonly outsiders?: Outsiders | undefined;
+  /** What serves a container besides, or instead of, this decision about it, for the reason of a skip. The decision is not in force yet. */
+  besides?(fact: ContainerFact, decision: Decision): string | undefined;
+  /** It has been decided what a container sees, and whether it is served. */
+  decided?(containerId: string): void;
+  /** What anybody sees may have changed: names, networks, servers, or who is quarantined. Containers are decided about one by one. */
+  viewsChanged?(): void;
+  /** Whether what a run before has changed of this container's files is to stay. */
+  keepsChanges?(fact: ContainerFact): boolean;
+  /** Whether all that it serves is served, or it is known why not. */
+  readonly isSettled?: boolean;
+  /** Reads no more queries until `resume`, or until another process serves. Containers are served meanwhile, and paused after it. */
+  pause?(): Promise<void>;
+  resume?(): void;
+  /**
+   * Containers have been handed back: Docker's resolver may go on forwarding here, so this comes last. Or another process serves them, to
+   * which everything is left.
+   */
+  stop?(isHandedOver: boolean): Promise<void>;
+}
+
+export interface Outsiders {
+  readonly facts: readonly ContainerFact[];
+  /** Undefined for the id of a container. */
+  decisionOf(id: string): Decision | undefined;
+  /** Undefined for the id of a container, and where it is that of `facts` as for a container. */
+  viewOf?(id: string): View | undefined;
+  /** Why nothing can be asked from where they are; undefined for the id of a container. */
+  unreachable?(id: string): Fault | undefined;
+}
+
 export interface Prepared {
   readonly names?: NameSource | undefined;
   readonly machines?: OtherMachines | undefined;
@@ -153,14 +243,37 @@ export interface RunCore {
 export interface EngineCore {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
+  readonly ruleBackend: RuleBackendChoice;
   /** The machine of the engine, as it is now. */
   readonly host: () => EngineHost;
-  /** The containers that run, by ID. */
-  readonly containers: () => ReadonlyMap<string, ContainerFact>;
-  /** Undefined for one that is not known. */
-  readonly network: (id: string) => NetworkFact | undefined;
+  /** Reads a network from the engine. */
+  readonly askNetwork: (name: string) => Promise<NetworkJson | undefined>;
+  /** Reads a container from the engine again. */
+  readonly reinspect: (containerId: string) => void;
   /** Each container's links on the engine's host. */
   readonly links: ContainerLinks;
   /** Somebody chooses containers by this label: resolves when it is known of all. */
   readonly learnLabel: (key: string) => Promise<void>;
+  /** The containers that run, their networks, and names by the settings in force: a reload makes another one. */
+  readonly directory: () => Directory;
+  /** A network that may have no container. */
+  readonly putNetwork: (fact: NetworkFact) => void;
+  /** What is decided about each container. */
+  readonly roster: () => Pick<Roster, "decisionOf" | "viewOf" | "refresh">;
+  /** Why dns11 is not to answer whoever has this id: their queries have crashed it. */
+  readonly quarantineOf: (id: string) => string | undefined;
+  /** Changes of containers' files, which are to be undone. */
+  readonly journal: Journal;
+  /** The search list that a container asks for. */
+  readonly searchListOf: (fact: ContainerFact) => SearchList | undefined;
+  /** Opens a socket on the engine's host to a server. */
+  readonly dialFromHost: (server: Server, type: "udp" | "tcp") => number;
+  readonly openSharedEndpoint: OpenSharedEndpoint;
+  readonly openSubnetEndpoint: OpenSubnetEndpoint;
+  /** Gives the keeper copies of descriptors. */
+  readonly keep: Keep | undefined;
+  /** What the previous process left with the keeper. */
+  readonly inherit: (id: string) => HeldNamespace | undefined;
+  /** Nobody is served before this resolves: by then every running container is known. */
+  readonly startAfter: Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { FEATURES } from "../features.ts";
-import type { Feature, FeatureCode, FeatureReport } from "./contract.ts";
+import type { Feature, FeatureCleanup, FeatureCode, FeatureReport } from "./contract.ts";
 
 /** The code of all features, for a run. */
 export async function loadFeatures(): Promise<readonly FeatureCode[]> {
@@ -9,6 +9,11 @@ export async function loadFeatures(): Promise<readonly FeatureCode[]> {
 /** What they say where none of them runs. */
 export async function loadReports(): Promise<readonly FeatureReport[]> {
   return await loadEach(({ report }) => report?.());
+}
+
+/** What they remove of a killed run. */
+export async function loadCleanups(): Promise<readonly FeatureCleanup[]> {
+  return await loadEach(({ cleanup }) => cleanup?.());
 }
 
 async function loadEach<T>(part: (feature: Feature) => Promise<T> | undefined): Promise<readonly T[]> {

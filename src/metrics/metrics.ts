@@ -20,19 +20,10 @@ import {
 } from "../query/record/meter.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { ContainerStatus } from "../api/status.ts";
-import type { ListenReports } from "../base/model/listen-report.ts";
-import { listenId } from "../base/model/listen-policy.ts";
-import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { Family, Sample } from "./exposition.ts";
 import { type Labels, counter, gauge, sample, verdictFamily } from "./family.ts";
 import { processFamilies } from "./process-metrics.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
-
-interface ListenerReadings {
-  /** null where it is off. */
-  readonly listener: ListenerReport | null;
-  readonly listen: ListenReports | null;
-}
 
 /** Current values of the cache and the upstream servers. */
 export interface QueryReadings {
@@ -66,7 +57,6 @@ export interface MetricsSource {
     readonly containers: readonly Pick<ContainerStatus, "state">[];
     /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
-    readonly listeners: ListenerReadings;
     readonly policies: readonly PolicyReading[];
     readonly features: readonly Family[];
   };
@@ -83,7 +73,6 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...upstreamFamilies(serving.meter, serving.readings),
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
-          ...listenerFamilies(serving.listeners),
           ...joined([...serving.features, policyVerdicts(serving.policies)]),
         ]),
     ...processFamilies(source.descriptorsMax),
@@ -345,46 +334,4 @@ function distribution(name: string, labels: Labels, { bounds, atMost, sum }: Dis
 
 function bucket(name: string, labels: Labels, le: string, value: number): Sample {
   return { metricName: `${name}_bucket`, labels: { ...labels, le }, value };
-}
-
-/**
- * What arrives at addresses of the host, and what got no reply there: the listener for containers, and each entry of
- * `listen`.
- *
- * None where nothing listens.
- */
-export function listenerFamilies({ listener, listen }: ListenerReadings): Family[] {
-  if (listener === null && listen === null) return [];
-  const entries = listen?.entries ?? [];
-  const places = [
-    ...(listener === null ? [] : [{ ...listener, name: "listener", isServing: listener.state === "serving" }]),
-    ...entries.map((each) => {
-      const isServing = each.addresses.every(({ state }) => state === "serving");
-      return { ...each, name: listenId(each.name), isServing };
-    }),
-  ];
-  const queries = places.map((each) => sample(each.queries, { listener: each.name }));
-  const lost = places.map((each) => sample(each.lost, { listener: each.name }));
-  const serving = places.map((each) => sample(Number(each.isServing), { listener: each.name }));
-  return [
-    counter("dns11_listener_queries_total", "UDP queries and TCP connections at addresses of the host.", queries),
-    counter(
-      "dns11_listener_refused_total",
-      "Packets and TCP connections at addresses of the host that got no reply, by reason.",
-      [
-        ...places.flatMap(({ refused, name }) => byReason(refused, name)),
-        ...(listen === null ? [] : byReason(listen.dropped, "listen")),
-      ],
-    ),
-    counter(
-      "dns11_listener_lost_total",
-      "UDP queries at addresses of the host that were lost because dns11 did not read them in time.",
-      lost,
-    ),
-    gauge("dns11_listener_serving", "Whether dns11 answers at all of its addresses of the host.", serving),
-  ];
-}
-
-function byReason(counts: Readonly<Record<string, number>>, listener: string): Sample[] {
-  return Object.entries(counts).map(([reason, count]) => sample(count, { listener, reason }));
 }

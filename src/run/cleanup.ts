@@ -9,7 +9,6 @@ import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespac
 import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
-import { LISTENER_LINK, removeListenerLink } from "../container/listener/listener-link.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-restore.ts";
 import { unlessLocked } from "../container/namespace/rules-locked.ts";
@@ -23,6 +22,7 @@ import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
 import { PolicyTable } from "../policy/table/policy-table.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
+import { loadCleanups } from "../features/load.ts";
 import { takeInstance } from "./instance.ts";
 import { KEEPER_SOCKET } from "./run-keeper.ts";
 import { checkCapabilities } from "../container/preflight.ts";
@@ -76,8 +76,8 @@ export async function cleanup(
       did.push(...cleaned.did);
       failed.push(...cleaned.failed);
     }
-    if (only === undefined && runner.within(host.network, () => removeListenerLink(memory)))
-      did.push(`removed the link "${LISTENER_LINK}" of the listener`);
+    if (only === undefined)
+      for (const each of await loadCleanups()) did.push(...each.cleanUp({ runner, memory, host: () => host }));
     isWhole = failed.length === 0;
   } finally {
     runner.close();

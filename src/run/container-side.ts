@@ -11,8 +11,6 @@ import type { EventRing } from "../control/history/event-ring.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
-import type { ListenReports } from "../base/model/listen-report.ts";
-import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { Running } from "../features/contract.ts";
 import type { Gate } from "../base/lib/gate.ts";
 import type { HeldNamespace, Keep, Refusing } from "../base/model/held-namespace.ts";
@@ -27,10 +25,6 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly engine: Status["engine"];
   /** How long the engine has been silent; undefined if it answers. */
   readonly engineSilentMs: () => Promise<number | undefined>;
-  /** null where it is off. */
-  readonly listenerReport: ListenerReport | null;
-  /** The addresses of the host at which others than containers may ask; null where there are none. */
-  readonly listenReports: ListenReports | null;
   /** Open once every running container is known. */
   readonly synced: Gate;
   /** Every known container is attached and verified, or has been refused. */
@@ -66,7 +60,6 @@ export interface ContainerSideParts {
   readonly limitedLog: RateLimitedLog;
   readonly platform: Platform;
   readonly querySide: QuerySide;
-  /** None in a preview. */
   readonly features?: readonly Running[];
   /** What features say of containers. */
   readonly ofFeatures?: ControlPorts["containers"]["ofFeatures"];

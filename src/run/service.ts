@@ -371,7 +371,6 @@ export class Service {
       counts,
       containers,
       isConnected,
-      listeners: { listener: containerSide.listenerReport, listen: containerSide.listenReports },
       policies: querySide.policies.readings,
       features,
     };
@@ -399,8 +398,6 @@ export class Service {
       ...(this.#reloads.afterRestart.length > 0 && { afterRestart: this.#reloads.afterRestart }),
       records: records.report,
       ...Object.assign({}, ...features.map((each) => each.status?.())),
-      listener: containerSide.listenerReport,
-      listen: containerSide.listenReports,
       isReady,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),

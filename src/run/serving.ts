@@ -7,7 +7,7 @@ import type { ContainerStatus } from "../api/status.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
 import type { SharedNames } from "../container/names/shared-names.ts";
 import type { QueryObserver } from "../query/client/clients.ts";
-import type { FeatureCode, Running } from "../features/contract.ts";
+import type { FeatureCode, RunCore, Running } from "../features/contract.ts";
 import type { Log } from "../base/log/log.ts";
 import { oncePerStep } from "../base/lib/once-per-step.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
@@ -68,6 +68,14 @@ function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofF
   };
 }
 
+export function openFeatures(
+  features: readonly FeatureCode[],
+  { querySide, ...core }: Omit<RunCore, "onEvent" | "observe"> & Pick<Serving, "querySide">,
+): readonly Running[] {
+  const observe = (observer: QueryObserver): void => querySide.clients.observe(observer);
+  return features.map((feature) => feature.open({ ...core, onEvent: eventLogger(core.log), observe }));
+}
+
 export function composeServing(target: ServeTarget, parts: ComposeParts): Serving {
   const { settings, log, platform, folder, quarantines, keeper, startAfter } = parts;
   const limitedLog = new RateLimitedLog(log);
@@ -85,12 +93,8 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const { kernelAnswers } = platform;
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
   const { instanceId, hostName } = target;
-  const core = {
-    ...{ settings, instanceId, hostName, log, reader, kernelAnswers, onNames },
-    onEvent: eventLogger(log),
-    observe: (observer: QueryObserver) => querySide.clients.observe(observer),
-  };
-  const features = parts.features.map((feature) => feature.open(core));
+  const core = { settings, instanceId, hostName, log, reader, kernelAnswers, onNames, querySide };
+  const features = openFeatures(parts.features, core);
   const journal = new Journal(folder);
   const { hold, inherit, disinherit, refusing } = keeper;
   const sideParts = {

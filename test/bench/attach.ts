@@ -81,7 +81,7 @@ async function besideKeeper(paths: readonly string[]): Promise<readonly [number,
   };
   const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...callbacks });
   link.start();
-  const kept = startEngineSide(undefined, (namespace) => link.hold(namespace));
+  const kept = startEngineSide({ keep: (namespace) => link.hold(namespace) });
   const medians = await alternately(paths, [startEngineSide(), kept]);
   link.end();
   rmSync(folder, { recursive: true, force: true });
@@ -91,7 +91,7 @@ async function besideKeeper(paths: readonly string[]): Promise<readonly [number,
 async function besideKernelAnswers(paths: readonly string[]): Promise<readonly [number, number]> {
   const kernelAnswers = new KernelAnswers(LIMITS.kernelAnswers);
   try {
-    return await alternately(paths, [startEngineSide(), startEngineSide(undefined, undefined, kernelAnswers)]);
+    return await alternately(paths, [startEngineSide(), startEngineSide({ kernelAnswers })]);
   } finally {
     kernelAnswers.close();
   }

@@ -72,7 +72,7 @@ async function start(
   paths: readonly string[],
   { seconds, kernelAnswers, onAttached }: StartOptions,
 ): Promise<Start> {
-  const { way, attached, close } = startEngineSide(undefined, undefined, kernelAnswers);
+  const { way, attached, close } = startEngineSide({ kernelAnswers });
   try {
     way.directory.putNetwork(NETWORK);
     const [first, ...others] = paths.map((path, index) => factOf(index, path));

@@ -21,7 +21,6 @@ import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import { DNS11 } from "./server.ts";
 import type { Line } from "./tally.ts";
-import { benchListener } from "./listener.ts";
 import { benchLocks } from "./locks.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
@@ -74,7 +73,6 @@ const LAST: readonly Part[] = [
     async () => await benchOpenedAnswers(isQuick ? 5 : 30),
   ],
   ["peers", "Policies beside dnsmasq --nftset and a script that resolves once", benchPeers],
-  ["listener", "The listener on the host beside 127.0.0.11", async () => await benchListener(pace)],
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],
   ["requests", "Stalls of the answering thread by what its users ask", benchRequests],
   ["stalls", "Stalls of the answering thread", benchStalls],

@@ -41,7 +41,7 @@ export async function benchStalls(): Promise<Row[]> {
   try {
     preallocateDescriptors();
     await warmThreadPool();
-    const { way, attached, settings, close } = startEngineSide(stays.runner);
+    const { way, attached, settings, close } = startEngineSide({ runner: stays.runner });
     way.directory.putNetwork(NETWORK);
     for (const [index, path] of paths.slice(0, ATTACHED).entries()) way.roster.put(factOf(index, path));
     await attached.until(ATTACHED);

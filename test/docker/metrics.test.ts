@@ -9,7 +9,7 @@ import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { ListenerReport } from "../../src/base/model/listener-report.ts";
+import { hostAddressFamilies } from "../../src/metrics/host-address-metrics.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { LifecycleReport } from "../../src/api/status.ts";
 import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
@@ -32,11 +32,9 @@ const IN_THE_WAY =
   "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }";
 
 /** An instance that serves and has received no query. */
-const LISTENER: ListenerReport = {
-  state: "serving",
-  addresses: [],
-  askers: 0,
-  ambiguous: [],
+const LISTENER = {
+  name: "listener",
+  isServing: false,
   queries: 0,
   refused: { asker: 0, unknown: 0, host: 0, address: 0 },
   lost: 0,
@@ -54,9 +52,8 @@ const NO_QUERIES: MetricsSource = {
     counts: new ContainerMetrics(0),
     containers: [],
     isConnected: undefined,
-    listeners: { listener: LISTENER, listen: { entries: [], dropped: { link: 0, source: 0, rate: 0, port: 0 } } },
     policies: [],
-    features: [],
+    features: hostAddressFamilies([LISTENER]),
   },
 };
 

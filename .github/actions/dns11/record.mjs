@@ -419,45 +419,6 @@ var DECLARED_LIMITS = {
   labelProblemChars: 240
 };
 
-// src/base/listener-limits.ts
-var LISTENER_LIMITS = {
-  /**
-   * Packets of one asker that the kernel lets through in a second, by each of its addresses; what is beyond is lost. One that floods
-   * would fill the buffer that all share. A busy container sends some hundred.
-   */
-  listenerPacketsPerSecond: 5e3,
-  /** And at once. */
-  listenerPacketsBurst: 1e3,
-  /** Receive buffer of the UDP socket: some 21,000 queries, so twenty bursts at once. */
-  listenerReceiveBytes: 8 * 1024 * 1024,
-  /**
-   * Queries by links of nobody that is known yet: let through in a second and at once, waiting, and for how long. A container is known some
-   * 20 ms after its start, on a busy machine later; its C library asks again after 2.5 s at the earliest.
-   */
-  listenerNewPerSecond: 200,
-  listenerNewBurst: 50,
-  listenerWaiting: 64,
-  listenerWaitingMs: 2e3,
-  /** Links on the default bridge that are looked at because a step of a build may have them; BuildKit runs some steps at once. */
-  buildLinks: 256,
-  /** Until the listener is tried again after a failure: the port may be free by then. */
-  listenerRetryMs: 1e4,
-  /**
-   * Packets of one source that the kernel lets through to an address of `listen`, in a second and at once; what is beyond is lost. A
-   * source is an IPv4 address, or the first half of an IPv6 address. A query by TCP takes five. Whoever forges the address of a machine that
-   * may ask has 100 KB sent to it in a second at most.
-   */
-  lanPacketsPerSecond: 200,
-  lanPacketsBurst: 400,
-  /** Sources that are counted at once, of each family; one more gets nothing until another has been quiet for that time. */
-  lanSources: 16384,
-  lanSourceMs: 5e3,
-  /** Bytes of an answer by UDP to such a source: what is longer comes by TCP, whose sender cannot be forged. */
-  lanUdpBytes: 512,
-  /** TCP connections of one such source; one more is closed at once. All sources of an entry have those of one container. */
-  lanSourceStreams: 16
-};
-
 // src/base/log-limits.ts
 var LOG_LIMITS = {
   /** A line with the same subject and text is logged once in this time, with the number of those held back. */
@@ -900,7 +861,18 @@ var LIMITS = {
   queriesReturned: 1e4,
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
-  ...LISTENER_LIMITS,
+  /**
+   * Queries by links of nobody that is known yet: waiting, and for how long. A container is known some 20 ms after its start, on a busy
+   * machine later; its C library asks again after 2.5 s at the earliest.
+   */
+  listenerWaiting: 64,
+  listenerWaitingMs: 2e3,
+  /** Until an address of the host is tried again after a failure: its port may be free by then. */
+  listenerRetryMs: 1e4,
+  /** Bytes of an answer by UDP to another machine: what is longer comes by TCP, whose sender cannot be forged. */
+  lanUdpBytes: 512,
+  /** TCP connections of one source; one more is closed at once. All sources of an entry have those of one container. */
+  lanSourceStreams: 16,
   /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
   clusterNodes: 256,
   clusterDnsPollMs: 2e3,

@@ -6,6 +6,11 @@ import * as z from "zod";
 
 import { quoteValue } from "../kinds.ts";
 
+export type Schema = z.ZodType;
+
+/** What is read with a schema. */
+export type Read<S extends Schema> = z.output<S>;
+
 /** A value that one of the `READERS` validates. */
 export function leaf<T>(read: (value: unknown) => T): z.ZodType<T> {
   return z.unknown().transform((value, context) => {

@@ -7,8 +7,8 @@ import type { RouteText } from "../../base/model/server-text.ts";
 import { nearest } from "../../base/lib/nearest.ts";
 import { whyNoSetting } from "../not-settings.ts";
 import type { AnySetting } from "../setting.ts";
-import { SETTINGS } from "../settings-table.ts";
-import { LISTEN, type WrittenListen } from "./listen-schema.ts";
+import { FEATURE_MAPS, SETTINGS } from "../settings-table.ts";
+import type { Document } from "./document.ts";
 import { POLICIES, type WrittenPolicy } from "./policies-schema.ts";
 import { RECORDS, type WrittenRecords } from "./records-schema.ts";
 import { KEYS_LISTED_MAX, byName, leaf, list, map, oneOrMore } from "./schema-parts.ts";
@@ -40,6 +40,11 @@ function shapeOfSettings(): Record<string, z.ZodType> {
   return shape;
 }
 
+/** How the maps of features are read, by their keys. */
+const MAP_FILES = await Promise.all(
+  Object.entries(FEATURE_MAPS).map(async ([key, { file }]) => [key, await file()] as const),
+);
+
 export const SCHEMA = map({
   version: z.literal(VERSION),
   ...shapeOfSettings(),
@@ -47,7 +52,7 @@ export const SCHEMA = map({
   projects: byName("project", map({ records: RECORDS }), PROJECTS_EXAMPLE),
   records: RECORDS,
   policies: POLICIES,
-  listen: LISTEN,
+  ...Object.fromEntries(MAP_FILES.map(([key, { SCHEMA: schema }]) => [key, schema])),
 });
 
 /** A file of the records folder: the keys of the settings file that declare names. */
@@ -66,7 +71,12 @@ export interface FileSettings extends Readonly<Record<string, unknown>> {
   readonly projects?: Readonly<Record<string, { readonly records?: WrittenRecords }>>;
   readonly records?: WrittenRecords;
   readonly policies?: Readonly<Record<string, WrittenPolicy>>;
-  readonly listen?: Readonly<Record<string, WrittenListen>>;
+}
+
+/** The values of features' maps in a file. Throws a Fault that lists what the schema cannot see. */
+export function featureMapsOf(file: FileSettings, document: Document, path: string): Readonly<Record<string, unknown>> {
+  const inFile = MAP_FILES.filter(([key]) => file[key] !== undefined);
+  return Object.fromEntries(inFile.map(([key, each]) => [key, each.place(file[key], document, path)]));
 }
 
 /** The keys that the map at this path may have; undefined if it may have any. */

@@ -8,10 +8,9 @@ import { SETTINGS } from "../settings-table.ts";
 import { DeclaredSet } from "../records/declared-set.ts";
 import { type Document, type TextPosition, readDocument } from "./document.ts";
 import { readBytes, textOf } from "./file-text.ts";
-import { placedListen } from "./listen-schema.ts";
 import { placedPolicies } from "./policies-schema.ts";
 import { declaredNames } from "./records-schema.ts";
-import { type FileSettings, SCHEMA, VERSION } from "./schema.ts";
+import { type FileSettings, SCHEMA, VERSION, featureMapsOf } from "./schema.ts";
 import { badValues, mistakeText } from "./schema-mistakes.ts";
 
 /** Far more than a file written by hand needs. */
@@ -59,7 +58,7 @@ function versionProblem(document: Document, path: string): string | undefined {
 
 /** The values by their keys, with a dot for those in a map. */
 function layerFrom(file: FileSettings, document: Document, path: string): LayerValues {
-  const { networks, projects, records, policies, listen } = file;
+  const { networks, projects, records, policies } = file;
   const declared = declaredNames({ records, networks, projects }, document, path);
   const plain = Object.keys(SETTINGS).flatMap((key) => {
     const [first = "", second] = key.split(".");
@@ -71,7 +70,7 @@ function layerFrom(file: FileSettings, document: Document, path: string): LayerV
     ...(Object.fromEntries(plain) as LayerValues),
     ...(declared.length > 0 && { records: declared }),
     ...(policies && { policies: placedPolicies(policies, document, path) }),
-    ...(listen && { listen: placedListen(listen, document, path) }),
+    ...featureMapsOf(file, document, path),
     ...(networks && { networks: new Map(Object.entries(networks).map(([name, { dns }]) => [name, dns ?? []])) }),
   };
 }

@@ -153,9 +153,6 @@ interface SwarmNetworkFact {
 /** The network of containers that were started without one. */
 export const DEFAULT_BRIDGE = "bridge";
 
-/** The name and id of what stands for the steps of `docker build`; Docker gives containers ids of 64 hexadecimal digits. */
-export const BUILDS_ID = "builds";
-
 /** Predefined networks, on which Docker provides no resolver. */
 const WITHOUT_RESOLVER = new Set([DEFAULT_BRIDGE, "host", "none", "default"]);
 

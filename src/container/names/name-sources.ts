@@ -4,7 +4,6 @@
  */
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
-import { BuildNames } from "./builds/build-names.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import { ExtraNames } from "./extra/extra-names.ts";
@@ -27,6 +26,8 @@ interface NameSourcesParts {
   readonly networks: DockerNetworks;
   /** The running containers. */
   readonly containers: () => Iterable<ContainerFact>;
+  /** Those that come before all others. */
+  readonly first?: readonly NameSource[] | undefined;
   /** The names of features. */
   readonly shared: SharedNames | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
@@ -45,12 +46,11 @@ export class NameSources {
   /** All but those from elsewhere, which outlive a reload. Docker's networks come first, because others look into them. */
   readonly #own: readonly NameSource[];
 
-  constructor({ settings, networks, containers, shared, onChange }: NameSourcesParts) {
+  constructor({ settings, networks, containers, first = [], shared, onChange }: NameSourcesParts) {
     const networkOf = networks.fact.bind(networks);
     const elsewhere = shared?.sources ?? [];
     this.#inOrder = [
-      // A container of several networks has one address that builds can reach.
-      new BuildNames(settings),
+      ...first,
       // Reverse names only: the most specific one of an address.
       (this.zones = new ServiceZones(settings, networks, shared?.machines)).pointers,
       // Docker's names take precedence: first those that several machines may have.

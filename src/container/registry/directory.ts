@@ -15,7 +15,7 @@ import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { Route, Server, Upstreams, View } from "../../base/model/view.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { NAME_SETTINGS_DEFAULTS, type NameSettings } from "../names/source/name-settings.ts";
-import type { NodeContext } from "../names/source/name-source.ts";
+import type { NameSource, NodeContext } from "../names/source/name-source.ts";
 import { NameSources } from "../names/name-sources.ts";
 import type { SharedNames } from "../names/shared-names.ts";
 import type { ReachableAddresses } from "../names/zone/reachable-addresses.ts";
@@ -41,6 +41,8 @@ export interface DirectoryOptions {
   readonly rules?: RouteRules;
   /** What happens where a container that is an upstream server is missing. */
   readonly missingContainer?: MissingContainerSetting;
+  /** Sources of names before all others: with the same settings as this directory. */
+  readonly first?: readonly NameSource[];
   /** The names of features. */
   readonly shared?: SharedNames | undefined;
   /** The DNS servers of the cluster that a container is a node of. */
@@ -79,6 +81,7 @@ export class Directory {
       settings: this.#settings,
       networks: this.#networks,
       containers: () => this.#containers.values(),
+      first: options.first,
       shared: options.shared,
       onChange: () => this.#onNames?.(),
     });

@@ -131,6 +131,22 @@ function subnetsOf({ IPAM: ipam }: NetworkJson): readonly string[] {
   return (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []);
 }
 
+/** The gateway of each family of a network, such as the default bridge. */
+export function gatewayIn(json: NetworkJson | undefined): Record<"ipv4" | "ipv6", string | undefined> {
+  const gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
+  return {
+    ipv4: gateways.find((each) => !each.includes(":")),
+    ipv6: gateways.find((each) => each.includes(":")),
+  };
+}
+
+/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
+function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
+  const found = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
+  // Some engines write it with the length of the prefix.
+  return found === undefined ? [] : [found.replace(/\/\d+$/, "")];
+}
+
 /**
  * Whoever has one of these, outside a user namespace, can enter the host's namespaces, read its files, change its kernel, or make
  * links in its network: the container's namespace has a number for the host's.

@@ -23,10 +23,10 @@ export function open({ settings: first, kernelAnswers, observe }: RunCore): Runn
     void recording?.setOn(isOn);
   };
   return {
-    engine: ({ links, containers, host, runner, memory }) => {
+    engine: ({ links, directory, host, runner, memory }) => {
       recording = new Recording({
         links,
-        containers: () => containers().values(),
+        containers: () => directory().containers.values(),
         networkId: () => host().networkId,
         openNetns: () => {
           const fd = openHostNetwork(host());

@@ -8,7 +8,7 @@ import type { ContainerStatus, Status } from "../../api/status.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { Settings } from "../../config/settings.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { NameSource } from "../../container/names/source/name-source.ts";
 import type { OtherMachines } from "../../container/names/zone/member.ts";
 import type { Family } from "../../metrics/exposition.ts";
@@ -72,9 +72,10 @@ class Etcd implements Running {
     return this.#names.machines;
   }
 
-  engine({ network, containers }: EngineCore): void {
+  engine({ directory }: EngineCore): void {
     const settings = this.#publicationSettings(this.#first);
-    this.#publication = new Publication(settings, network, () => containers().values());
+    const networkOf = (id: string): NetworkFact | undefined => directory().network(id);
+    this.#publication = new Publication(settings, networkOf, () => directory().containers.values());
   }
 
   /** Throws a Fault for a file that cannot be read. */

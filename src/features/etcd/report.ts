@@ -6,7 +6,7 @@ import type { ContainerStatus, Status } from "../../api/status.ts";
 import { shortAge } from "../../base/lib/age.ts";
 import { counted } from "../../base/lib/counted.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import type { ContainerColumn, StatusLine } from "../contract.ts";
+import type { CheckedContainer, CheckedMachine, ContainerColumn, StatusLine } from "../contract.ts";
 
 const PROBLEMS_SHOWN = 3;
 const SHOWN = 3;
@@ -141,14 +141,15 @@ function publishedSentence({ state, names, addresses, reason, remedy }: Publishe
 }
 
 /** Only the running dns11 has the credentials, so its report is what is known. */
-export function findings({ etcd: report, containers }: Pick<Status, "etcd" | "containers">): Finding[] {
-  if (report === null || report === undefined) return [];
+export function findings({ status }: Pick<CheckedMachine, "status">): Finding[] {
+  const report = status?.etcd ?? undefined;
+  if (report === undefined) return [];
   return [
     connectionFinding(report),
     ...memberFindings(report),
     ...alarmFindings(report),
     ...recordFindings(report),
-    ...publishingFindings(report, containers),
+    ...publishingFindings(report, status?.containers ?? []),
   ];
 }
 
@@ -242,7 +243,8 @@ function stateFinding(report: PublishReport): Finding {
 }
 
 /** What the container is published as, or why it is not; nothing if that is a matter of the machine or of no service. */
-export function containerFindings({ published: report }: ContainerStatus): Finding[] {
+export function containerFindings({ status }: Pick<CheckedContainer, "status">): Finding[] {
+  const report = status?.published;
   if (report === undefined) return [];
   const { state, key, names, addresses } = report;
   if (state === "published")

@@ -4,7 +4,7 @@ import type { Status } from "../../api/status.ts";
 import { shortAge } from "../../base/lib/age.ts";
 import { counted } from "../../base/lib/counted.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import type { StatusLine } from "../contract.ts";
+import type { CheckedMachine, StatusLine } from "../contract.ts";
 
 const PROBLEMS_SHOWN = 3;
 
@@ -32,8 +32,9 @@ function connectionLine({ state, reason, staleSeconds, zone, server, ...counts }
 }
 
 /** Only the running dns11 has the credentials, so its report is what is known. */
-export function findings({ cluster: report }: Pick<Status, "cluster">): Finding[] {
-  if (report === null || report === undefined) return [];
+export function findings({ status }: Pick<CheckedMachine, "status">): Finding[] {
+  const report = status?.cluster ?? undefined;
+  if (report === undefined) return [];
   const { state, reason, zone, services, staleSeconds, skipped, refused } = report;
   const remedy = report.remedy ?? "Run `dns11 doctor` again in a moment.";
   const why = reason ?? "the API has not replied yet";

@@ -10,7 +10,6 @@ import type { Roster } from "../../container/roster.ts";
 import type { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ContainerSideParts } from "../container-side.ts";
-import type { EngineLan } from "./engine-lan.ts";
 import type { EngineAccess } from "./engine-link.ts";
 
 /** The parts of an EngineSide; the directory is the current one. */
@@ -21,7 +20,7 @@ interface Side {
   readonly reconciler: Reconciler;
   readonly hostUpstreams: HostUpstreams;
   readonly hostNames: HostNames;
-  readonly lan: EngineLan;
+  readonly viewsChanged: () => void;
 }
 
 export function openHostUpstreams(side: Side, parts: ContainerSideParts, link: EngineAccess): HostUpstreams {
@@ -36,7 +35,7 @@ export function openHostUpstreams(side: Side, parts: ContainerSideParts, link: E
         side.roster.refresh();
         querySide.onUpstreamsChanged();
         side.hostNames.refresh();
-        side.lan.lan.updateViews();
+        side.viewsChanged();
       },
       reinspect: (ids: readonly string[]) => side.follower.reinspect(ids),
     },
@@ -64,7 +63,7 @@ export function openHostNames(
       side.directory.setDenied(side.hostNames.denied);
       side.directory.names.hostDomain.setDomain(side.hostNames.domain);
       side.roster.refresh();
-      side.lan.lan.updateViews();
+      side.viewsChanged();
     },
   });
 }

@@ -6,9 +6,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RepairReport } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
-import type { BuildSteps } from "../../container/builds/build-steps.ts";
-import { BUILDS_DECISION } from "../../container/builds/builds-fact.ts";
-import { BUILDS_ID } from "../../container/facts/fact.ts";
 import { HOST_FACT, HOST_ID } from "../../container/host/host-fact.ts";
 import type { HostNames } from "../../container/host/host-names.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
@@ -29,10 +26,10 @@ import {
   NO_FEATURE_FIELDS,
   type Repairs,
 } from "../../control/situation/ports.ts";
+import type { Outsiders } from "../../features/contract.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
-import { isListenId } from "../../base/model/listen-policy.ts";
 import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
 import type { ComposeProjectText } from "../../base/model/compose-file.ts";
 import { fingerprintOf } from "../../config/file/file-text.ts";
@@ -43,7 +40,6 @@ import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
-import type { EngineLan } from "./engine-lan.ts";
 import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
 
@@ -71,9 +67,8 @@ interface Entry {
 interface EnginePortsParts {
   /** The current one. */
   readonly directory: Directory;
-  readonly builds: Pick<BuildSteps, "isOn" | "fact">;
+  readonly outsiders: () => readonly Outsiders[];
   readonly hostNames: HostNames;
-  readonly lan: EngineLan;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
   readonly roster: Roster;
@@ -89,26 +84,30 @@ export function containersOf(
   parts: EnginePortsParts,
   { querySide, ofFeatures = NO_FEATURE_FIELDS }: Pick<ContainerSideParts, "querySide" | "ofFeatures">,
 ): Containers {
-  const { builds, hostNames, networks, nodes, reconciler, roster, stopped } = parts;
+  const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
+  const ofOutsider = <T>(read: (each: Outsiders) => T | undefined): T | undefined => {
+    for (const each of parts.outsiders()) {
+      const found = read(each);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
   return {
     get facts() {
       const { containers } = parts.directory;
-      const others = [
-        ...(hostNames.isOn ? [HOST_FACT] : []),
-        ...(builds.isOn ? [builds.fact] : []),
-        ...parts.lan.facts,
-      ];
+      const others = [...(hostNames.isOn ? [HOST_FACT] : []), ...parts.outsiders().flatMap(({ facts }) => facts)];
       return others.length === 0
         ? containers
         : new Map([...containers, ...others.map((each) => [each.id, each] as const)]);
     },
     decisionOf: (id) => {
-      if (id === BUILDS_ID) return builds.isOn ? BUILDS_DECISION : undefined;
-      return id === HOST_ID ? hostNames.decision : (parts.lan.decisionOf(id) ?? roster.decisionOf(id));
+      if (id === HOST_ID) return hostNames.decision;
+      return ofOutsider((each) => each.decisionOf(id)) ?? roster.decisionOf(id);
     },
     attachmentOf: (id) => reconciler.attachmentOf(id),
     clients: querySide.clients,
-    viewOf: (fact) => (fact === HOST_FACT ? hostNames.view : (parts.lan.viewOf(fact.id) ?? roster.viewOf(fact))),
+    viewOf: (fact) =>
+      fact === HOST_FACT ? hostNames.view : (ofOutsider((each) => each.viewOf?.(fact.id)) ?? roster.viewOf(fact)),
     defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) =>
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
@@ -155,6 +154,7 @@ async function attachAfterRelease(
 export function insideOf(
   { host }: Pick<EngineAccess, "host">,
   { runner }: Pick<Platform, "runner">,
+  outsiders: EnginePortsParts["outsiders"],
   hostServers: NonNullable<ContainerAccess["hostServers"]> = () => listedServers(host(), undefined),
 ): ContainerAccess {
   return {
@@ -197,7 +197,10 @@ export function insideOf(
     },
     open: (fact) => {
       if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));
-      if (isListenId(fact.id)) throw otherMachine(fact.name);
+      for (const each of outsiders()) {
+        const fault = each.unreachable?.(fact.id);
+        if (fault !== undefined) throw fault;
+      }
       try {
         return openNamespace(runner, proveNamespace({ containerId: fact.id, ...fact }, host(), runner.homeId).fd);
       } catch (error) {
@@ -209,19 +212,13 @@ export function insideOf(
       }
     },
     resolvConfOf: (fact) => {
-      if (isListenId(fact.id)) return undefined;
+      if (outsiders().some((each) => each.decisionOf(fact.id) !== undefined)) return undefined;
       if (fact === HOST_FACT) return parseResolvConf(readEngineFile(host(), "/etc/resolv.conf") ?? "");
       const { id, resolvConfPath: path } = fact;
       const file = tryReadContainerFile(host(), path ?? "", id);
       return file.kind === "read" ? parseResolvConf(file.text) : undefined;
     },
   };
-}
-
-function otherMachine(name: string): Fault {
-  return new Fault("NAMESPACE_ELSEWHERE", `"${name}" stands for other machines, from which dns11 cannot query`, {
-    remedy: "Query from one of them, for example with dig, or use dns11 explain.",
-  });
 }
 
 /**

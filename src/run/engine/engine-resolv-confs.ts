@@ -1,13 +1,11 @@
 /**
  * EngineResolvConfs: what reads and writes resolv.conf files in containers of an engine: KIND nodes, containers on the default bridge,
- * search lists of projects, and guests of gVisor and Kata.
+ * and search lists of projects.
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
-import { Guests } from "../../container/guest/guests.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import type { Listener } from "../../container/listener/listener.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import { Searches } from "../../container/search/searches.ts";
 import type { Follower } from "../../container/watch/follower.ts";
@@ -18,7 +16,6 @@ import type { EngineAccess } from "./engine-link.ts";
 interface Side {
   readonly directory: Directory;
   readonly follower: Follower;
-  readonly listener: Listener;
   readonly reconciler: Reconciler;
 }
 
@@ -26,7 +23,6 @@ interface EngineResolvConfs {
   readonly nodes: Nodes;
   readonly bridges: Bridges;
   readonly searches: Searches;
-  readonly guests: Guests;
 }
 
 export function openResolvConfs(side: Side, parts: ContainerSideParts, { host }: EngineAccess): EngineResolvConfs {
@@ -34,21 +30,12 @@ export function openResolvConfs(side: Side, parts: ContainerSideParts, { host }:
   const reinspect = (id: string): void => side.follower.reinspect([id]);
   const onChange = (id: string): void => side.reconciler.updateCapture(id);
   const onEvent = eventLogger(parts.log);
-  const searches = new Searches({ journal, host, onChange: reinspect }, settings);
   return {
     nodes: new Nodes(
       { ...platform, journal, host, networkOf: (id) => side.directory.network(id), onChange, onEvent },
       settings,
     ),
     bridges: new Bridges({ host, onChange, onFileChange: reinspect }),
-    searches,
-    guests: new Guests({
-      journal,
-      host,
-      listener: () => side.listener.place,
-      searchListOf: (fact) => searches.listOf(fact),
-      onRewritten: reinspect,
-      onEvent,
-    }),
+    searches: new Searches({ journal, host, onChange: reinspect }, settings),
   };
 }

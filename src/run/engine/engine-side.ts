@@ -10,12 +10,9 @@ import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
-import type { BuildSteps } from "../../container/builds/build-steps.ts";
 import type { Bridges } from "../../container/bridge/bridges.ts";
-import type { Guests } from "../../container/guest/guests.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import type { HostNames } from "../../container/host/host-names.ts";
-import type { Listener } from "../../container/listener/listener.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 import { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
@@ -23,7 +20,7 @@ import { ClusterDns } from "../../container/kind/cluster-dns.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
 import { Directory } from "../../container/registry/directory.ts";
-import { BUILDS_ID, type ContainerFact } from "../../container/facts/fact.ts";
+import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import { labelKeysOf } from "../../container/facts/label-keys.ts";
 import type { Searches } from "../../container/search/searches.ts";
 import { Roster } from "../../container/roster.ts";
@@ -32,11 +29,10 @@ import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import type { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
-import type { Running } from "../../features/contract.ts";
+import type { EngineCore, Outsiders, Running } from "../../features/contract.ts";
+import { dialIn } from "../../container/namespace/dial.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
-import type { ListenReports } from "../../base/model/listen-report.ts";
-import type { ListenerReport } from "../../base/model/listener-report.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import type { NameSettings } from "../../container/names/source/name-settings.ts";
@@ -50,12 +46,9 @@ import { nodeDial } from "./node-dial.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
-import { EngineLan } from "./engine-lan.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { openHostNames, openHostUpstreams } from "./engine-host.ts";
 import { openResolvConfs } from "./engine-resolv-confs.ts";
-import { openListenerOf } from "./engine-listener.ts";
-import { openBuilds } from "./engine-builds.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { openBirths, startingHooks } from "./starting-containers.ts";
@@ -66,6 +59,7 @@ import { UnknownContainers } from "./unknown-containers.ts";
 /** What a directory knows from elsewhere. */
 interface DirectoryParts {
   readonly shared: SharedNames | undefined;
+  readonly features: readonly Running[];
   readonly clusterDnsOf: (fact: ContainerFact) => string | undefined;
   readonly onNames?: () => void;
 }
@@ -77,14 +71,11 @@ export class EngineSide implements ContainerSide {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
-  readonly guests: Guests;
   readonly searches: Searches;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
   readonly hostNames: HostNames;
-  readonly listener: Listener;
-  readonly lan: EngineLan;
   readonly follower: Follower;
   readonly synced: Gate;
   readonly stopped: StoppedContainers;
@@ -93,7 +84,6 @@ export class EngineSide implements ContainerSide {
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
   readonly features: readonly Running[];
-  readonly builds: BuildSteps;
   readonly policed: PolicedContainers;
   readonly births: SandboxBirths;
   readonly #events: EngineEvents;
@@ -108,6 +98,7 @@ export class EngineSide implements ContainerSide {
     this.#parts = parts;
     this.#link = link;
     this.#clusterDns = new ClusterDns({ host: link.host, onFound: () => this.#updateViews() });
+    this.features = parts.features ?? [];
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
@@ -120,15 +111,7 @@ export class EngineSide implements ContainerSide {
       prove: (claim) => proveNamespace(claim, host(), runner.homeId),
       networkOf: (id) => this.directory.network(id),
     });
-    this.features = parts.features ?? [];
-    for (const each of this.features)
-      each.engine?.({
-        ...{ runner, memory, host },
-        containers: () => this.directory.containers,
-        network: (id) => this.directory.network(id),
-        links: this.links,
-        learnLabel: async (key) => await this.follower.learnLabels([key]),
-      });
+    this.#openFeatures();
     this.policed = openPoliced(this, parts, link);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
@@ -138,15 +121,12 @@ export class EngineSide implements ContainerSide {
       isSynced: () => this.synced.isOpen,
     });
     this.reconciler = this.#openReconciler();
-    const { nodes, bridges, searches, guests } = openResolvConfs(this, parts, link);
-    [this.nodes, this.bridges, this.searches, this.guests] = [nodes, bridges, searches, guests];
+    const { nodes, bridges, searches } = openResolvConfs(this, parts, link);
+    [this.nodes, this.bridges, this.searches] = [nodes, bridges, searches];
     this.roster = this.#openRoster();
     this.hostUpstreams = openHostUpstreams(this, parts, link);
     this.directory.setHost(this.hostUpstreams.servers);
     this.hostNames = openHostNames(this, parts, link);
-    this.listener = openListenerOf(this, parts, link);
-    this.builds = openBuilds(this, parts, link);
-    this.lan = new EngineLan(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -159,7 +139,12 @@ export class EngineSide implements ContainerSide {
     this.synced = this.follower.synced;
     this.containers = containersOf(this, parts);
     this.repairs = repairsOf(this, parts.quarantines);
-    this.inside = insideOf(link, parts.platform, () => this.hostUpstreams.listed);
+    this.inside = insideOf(
+      link,
+      parts.platform,
+      () => this.outsiders(),
+      () => this.hostUpstreams.listed,
+    );
   }
 
   get engine(): ContainerSide["engine"] {
@@ -177,21 +162,12 @@ export class EngineSide implements ContainerSide {
   }
 
   get isSettled(): boolean {
-    return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled && this.lan.lan.isSettled;
+    const areSettled = this.features.every((each) => each.isSettled !== false);
+    return this.roster.isRefreshed && this.reconciler.isSettled && areSettled;
   }
 
   get areAllKnown(): boolean {
     return this.follower.unknown.size === 0;
-  }
-
-  get listenerReport(): ListenerReport | null {
-    if (this.listener.place.state === "off") return null;
-    const builds = this.builds.report;
-    return { ...this.listener.report, ...(builds !== undefined && { builds }) };
-  }
-
-  get listenReports(): ListenReports | null {
-    return this.lan.report;
   }
 
   get lastActivityMs(): number {
@@ -200,7 +176,11 @@ export class EngineSide implements ContainerSide {
 
   async prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void> {
     await this.follower.learnLabels(labelKeysIn(settings));
-    const next = newDirectory(settings, { shared, clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact) });
+    const next = newDirectory(settings, {
+      shared,
+      features: this.features,
+      clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact),
+    });
     next.names.hostDomain.setDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
@@ -221,9 +201,7 @@ export class EngineSide implements ContainerSide {
       void refreshed.then(ownRound).then(() => this.reconciler.retryKernel());
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
-      this.listener.configure(settings.hasListener);
-      this.builds.configure(settings.builds);
-      this.lan.configure(settings);
+      this.viewsChanged();
     };
   }
 
@@ -238,13 +216,18 @@ export class EngineSide implements ContainerSide {
 
   refresh(): void {
     this.roster.refresh();
-    this.listener.update(BUILDS_ID);
+    this.viewsChanged();
   }
 
   #updateViews(): void {
     this.roster.refresh();
     this.hostNames.updateNames();
-    this.lan.lan.updateViews();
+    this.viewsChanged();
+  }
+
+  /** What others than containers see: these are decided about one by one. */
+  viewsChanged(): void {
+    for (const each of this.features) each.viewsChanged?.();
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -254,27 +237,25 @@ export class EngineSide implements ContainerSide {
 
   async pause(): Promise<void> {
     // These may wait for a lock of the host. Containers are served meanwhile.
-    await allDone([this.listener, this.lan.lan].map(async (each) => await each.pause()));
+    await allDone(this.features.map(async (each) => await each.pause?.()));
     await this.reconciler.pause();
   }
 
   resume(): void {
-    for (const each of [this.reconciler, this.listener, this.lan.lan]) each.resume();
+    for (const each of [this.reconciler, ...this.features]) each.resume?.();
   }
 
   async abandon(): Promise<void> {
     this.hostNames.close();
-    await Promise.all([this.reconciler, this.listener, this.lan.lan].map(async (each) => await each.abandon()));
-    this.guests.close(false);
+    await Promise.all([this.reconciler.abandon(), ...this.features.map(async (each) => await each.stop?.(true))]);
     this.#closeFiles();
   }
 
   async stop(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.stop();
-    this.guests.close(true);
-    // Last: Docker's resolver may forward to it what it is given back.
-    await Promise.all([this.listener.stop(), this.lan.lan.stop()]);
+    // Last: Docker's resolver may forward to them what it is given back.
+    await Promise.all(this.features.map(async (each) => await each.stop?.(false)));
     this.#closeFiles();
   }
 
@@ -283,7 +264,6 @@ export class EngineSide implements ContainerSide {
       this.hostUpstreams,
       this.files,
       this.bridges,
-      this.builds,
       this.policed,
       this.births,
       this.links,
@@ -292,10 +272,36 @@ export class EngineSide implements ContainerSide {
       each.close();
   }
 
+  outsiders(): readonly Outsiders[] {
+    return this.features.flatMap(({ outsiders }) => outsiders ?? []);
+  }
+
+  #openFeatures(): void {
+    const { platform, querySide, quarantines, journal, hold: keep, inherit, startAfter } = this.#parts;
+    const { engine, host } = this.#link;
+    const { openSharedEndpoint, openSubnetEndpoint } = querySide;
+    const core: EngineCore = {
+      ...platform,
+      ...{ host, keep, inherit, startAfter, journal, openSharedEndpoint, openSubnetEndpoint },
+      askNetwork: async (name) => await engine.network(name),
+      reinspect: (id) => this.follower.reinspect([id]),
+      links: this.links,
+      learnLabel: async (key) => await this.follower.learnLabels([key]),
+      directory: () => this.directory,
+      putNetwork: (fact) => this.putNetwork(fact),
+      roster: () => this.roster,
+      quarantineOf: quarantines.reasonFor,
+      searchListOf: (fact) => this.searches.listOf(fact),
+      dialFromHost: (server, type) => dialIn(platform.runner, host().network, server, type, this.hostNames.isOn),
+    };
+    for (const each of this.features) each.engine?.(core);
+  }
+
   #openDirectory(): Directory {
     const { settings, platform, shared } = this.#parts;
     const directory = newDirectory(settings, {
       shared,
+      features: this.features,
       clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact),
       onNames: () => platform.kernelAnswers?.forgetAll(),
     });
@@ -348,18 +354,20 @@ export class EngineSide implements ContainerSide {
       reconciler: this.reconciler,
       nodes: this.nodes,
       bridges: this.bridges,
-      guests: this.guests,
       searches: this.searches,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
+      besides: (fact, decision) => this.features.flatMap((each) => each.besides?.(fact, decision) ?? []),
       onOthers: () => {
         this.hostNames.updateNames();
-        this.lan.lan.updateViews();
+        this.viewsChanged();
       },
-      onDecided: (id) => this.listener.update(id),
+      onDecided: (id) => {
+        for (const each of this.features) each.decided?.(id);
+      },
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
@@ -397,8 +405,8 @@ export class EngineSide implements ContainerSide {
         void this.#restoreLeftoverNodes();
         void this.policed.synced();
       },
-      onNetwork: (fact) => this.lan.during(() => this.directory.putNetwork(fact)),
-      onNetworkGone: (id) => this.lan.during(() => this.directory.removeNetwork(id)),
+      onNetwork: (fact) => this.putNetwork(fact),
+      onNetworkGone: (id) => this.removeNetwork(id),
       onNetworkEvent: (name, isCreated) => {
         this.#events.onNetwork(name, isCreated);
         this.policed.networksChanged();
@@ -459,9 +467,26 @@ export class EngineSide implements ContainerSide {
     querySide.policies.containersChanged();
   }
 
+  putNetwork(fact: NetworkFact): void {
+    this.directory.putNetwork(fact);
+    this.#networksChanged();
+  }
+
+  removeNetwork(id: string): void {
+    this.directory.removeNetwork(id);
+    this.#networksChanged();
+  }
+
+  #networksChanged(): void {
+    this.viewsChanged();
+    // Whoever asks from elsewhere is on a network, or no longer.
+    const areOutsiders = this.outsiders().some(({ facts }) => facts.length > 0);
+    if (areOutsiders) this.#parts.querySide.policies.containersChanged();
+  }
+
   /** They learn of each container behind the roster. */
   get #followers(): readonly Pick<Running, "put" | "remove">[] {
-    return [this.hostNames, ...this.features, this.links, this.lan];
+    return [this.hostNames, ...this.features, this.links];
   }
 
   #nameOf(id: string): string {
@@ -501,13 +526,14 @@ function labelKeysIn({ policies, only, kind, nested }: RunSettings): string[] {
 }
 
 /** A directory with what the settings mean for the names and servers of containers. Each reload makes one. */
-function newDirectory(settings: RunSettings, { shared, clusterDnsOf, onNames }: DirectoryParts): Directory {
+function newDirectory(settings: RunSettings, { shared, features, clusterDnsOf, onNames }: DirectoryParts): Directory {
   return new Directory({
     serversMax: serversMax(settings),
     ownAddress: DOCKER_RESOLVER,
     names: nameSettings(settings),
     rules: settings.routes,
     missingContainer: settings.upstream.forward.missingContainer,
+    first: features.flatMap((each) => each.makeNames?.(settings) ?? []),
     shared,
     clusterDnsOf,
     ...(onNames !== undefined && { onNames }),
@@ -516,8 +542,8 @@ function newDirectory(settings: RunSettings, { shared, clusterDnsOf, onNames }: 
 
 /** Docker ignores health checks, and has no names of containers that do not run. */
 function nameSettings(settings: RunSettings): NameSettings {
-  const { isStrict, labels, visible, defaultBridge, builds, hostName, zones } = settings;
-  const always = { labels, visible, defaultBridge, builds, hostName, zones };
+  const { isStrict, labels, visible, defaultBridge, hostName, zones } = settings;
+  const always = { labels, visible, defaultBridge, hostName, zones };
   return isStrict
     ? { ...always, health: undefined, choices: undefined, stopped: undefined, swarm: "as-docker" }
     : { ...always, health: settings.health, choices: settings.names, stopped: settings.stopped, swarm: "asked" };

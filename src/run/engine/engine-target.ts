@@ -13,7 +13,10 @@ import type { ServeTarget, TargetSearch, ContainerSideParts } from "../container
 import { previewPlatform } from "../platform.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
 import { EventRing } from "../../control/history/event-ring.ts";
+import { QueryReader } from "../../control/history/query-reader.ts";
+import type { FeatureCode } from "../../features/contract.ts";
 import { composeQuerySide } from "../query-side.ts";
+import { openFeatures } from "../serving.ts";
 import { EngineLink } from "./engine-link.ts";
 import { EngineSide } from "./engine-side.ts";
 
@@ -32,17 +35,32 @@ export async function findEngine(search: TargetSearch): Promise<ServeTarget | un
 }
 
 /** What a run would do with every running container. Touches none of them. */
-export async function preview(settings: RunSettings, log: Log): Promise<readonly ContainerStatus[]> {
+export async function preview(
+  settings: RunSettings,
+  log: Log,
+  features: readonly FeatureCode[],
+): Promise<readonly ContainerStatus[]> {
   const platform = previewPlatform();
   const link = await EngineLink.open(settings);
   const limitedLog = new RateLimitedLog(log);
+  const querySide = composeQuerySide(settings, limitedLog);
+  const reader = new QueryReader(querySide.histories, () => undefined);
+  const core = {
+    ...{ settings, log, reader, querySide },
+    instanceId: link.info.id,
+    hostName: link.info.name,
+    kernelAnswers: undefined,
+    onNames: (): void => undefined,
+  };
   const side = new EngineSide(
     {
       settings,
       log,
       limitedLog,
       platform,
-      querySide: composeQuerySide(settings, limitedLog),
+      querySide,
+      // They never start.
+      features: openFeatures(features, core),
       counts: new ContainerMetrics(settings.metrics.containers),
       events: new EventRing(),
       journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),

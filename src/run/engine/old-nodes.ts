@@ -1,25 +1,26 @@
 /**
- * OldNodes: KIND nodes, guests, and containers with a search list, that a killed instance left changed.
+ * OldNodes: KIND nodes, containers with a search list, and what features changed, that a killed instance left changed.
  */
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { Directory } from "../../container/registry/directory.ts";
-import type { Guests } from "../../container/guest/guests.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 import type { Searches } from "../../container/search/searches.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { Running } from "../../features/contract.ts";
 
 /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
 export async function restoreOldNodes(
   {
     directory,
     nodes,
-    guests,
+    features,
     searches,
   }: {
     readonly directory: Directory;
     readonly nodes: Nodes;
-    readonly guests: Pick<Guests, "isKept">;
+    readonly features: readonly Pick<Running, "keepsChanges">[];
     readonly searches: Pick<Searches, "isKept">;
   },
   { host }: Pick<EngineAccess, "host">,
@@ -29,7 +30,7 @@ export async function restoreOldNodes(
   for (const record of journal.all().records) {
     const fact = directory.containers.get(record.containerId);
     const isRunning = fact?.startedAt === record.startedAt;
-    if (isRunning && (nodes.isNode(fact) || guests.isKept(fact) || searches.isKept(fact))) continue;
+    if (isRunning && (nodes.isNode(fact) || searches.isKept(fact) || isKeptBy(features, fact))) continue;
     const { did, isComplete } = isRunning
       ? await restoreNode(record, { ...platform, host: host() })
       : NOTHING_TO_RESTORE;
@@ -37,4 +38,8 @@ export async function restoreOldNodes(
     if (did.length > 0) restored.push({ node: record.name, did });
   }
   return restored;
+}
+
+function isKeptBy(features: readonly Pick<Running, "keepsChanges">[], fact: ContainerFact): boolean {
+  return features.some((each) => each.keepsChanges?.(fact) === true);
 }

@@ -53,8 +53,6 @@ class NodeSide implements ContainerSide {
   readonly inside: ControlPorts["inside"];
   readonly engine = null;
   readonly engineSilentMs = async (): Promise<undefined> => await Promise.resolve(undefined);
-  readonly listenerReport = null;
-  readonly listenReports = null;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
   readonly areAllKnown = true;
   readonly #parts: ContainerSideParts;

@@ -39,7 +39,7 @@ function containerWith(published: PublishedReport): ContainerStatus {
 }
 
 function findingsOf(published: PublishedReport): Finding[] {
-  return containerFindings(containerWith(published));
+  return containerFindings({ status: containerWith(published) });
 }
 
 // In the table of `dns11 ps`.

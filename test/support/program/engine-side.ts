@@ -12,6 +12,7 @@ import { Engine } from "../../../src/container/watch/engine.ts";
 import type { Keep } from "../../../src/base/model/held-namespace.ts";
 import { createLog } from "../../../src/base/log/log.ts";
 import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
+import type { Running } from "../../../src/features/contract.ts";
 import { EngineSide } from "../../../src/run/engine/engine-side.ts";
 import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
@@ -19,11 +20,14 @@ import { EventRing } from "../../../src/control/history/event-ring.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 import { AttachedContainers } from "./attached-containers.ts";
 
-export function startEngineSide(
-  runner?: NamespaceRunner,
-  keep?: Keep,
-  kernelAnswers?: KernelAnswers,
-): {
+interface EngineSideChoices {
+  readonly runner?: NamespaceRunner;
+  readonly keep?: Keep;
+  readonly kernelAnswers?: KernelAnswers | undefined;
+  readonly features?: readonly Running[];
+}
+
+export function startEngineSide({ runner, keep, kernelAnswers, features = [] }: EngineSideChoices = {}): {
   readonly way: EngineSide;
   readonly attached: AttachedContainers;
   readonly settings: RunSettings;
@@ -50,6 +54,7 @@ export function startEngineSide(
       limitedLog: repeats,
       platform: ground,
       querySide: composeQuerySide(settings, repeats),
+      features,
       counts: attached,
       events: new EventRing(),
       journal: new Journal("/nowhere"),

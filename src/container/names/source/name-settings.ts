@@ -22,8 +22,6 @@ export interface NameSettings {
   readonly visible: VisibleSetting;
   /** Whether containers on the default bridge resolve each other. */
   readonly defaultBridge: DefaultBridgeSetting;
-  /** The network whose names steps of `docker build` resolve; undefined: none. */
-  readonly builds?: string | undefined;
   /** Whether containers resolve host.docker.internal without an entry. */
   readonly hostName: HostNameSetting;
   /** The zones with names of services. */

@@ -1,0 +1,230 @@
+import { isIPv4 } from "node:net";
+
+import type { ListenReports } from "../../api/listen.ts";
+import type { Status } from "../../api/status.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import type { Server, Upstreams, View } from "../../base/model/view.ts";
+import type { Settings } from "../../config/settings.ts";
+import type { Decision } from "../../container/attach/decision.ts";
+import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
+import { outsiderEndpoint, outsiderFact } from "../../container/facts/outsider.ts";
+import { isBoundAt } from "../../container/names/zone/published-member.ts";
+import { DNS_PORT } from "../../container/rules/rewritten-port.ts";
+import type { Family } from "../../metrics/exposition.ts";
+import { hostAddressFamilies } from "../../metrics/host-address-metrics.ts";
+import type { EngineCore, Outsiders, RunCore, Running } from "../contract.ts";
+import { Lan, listenId } from "./addresses.ts";
+import { type ListenEntry, entriesOf } from "./feature.ts";
+import { PublishedNames } from "./published-names.ts";
+
+const REFUSED: Upstreams = {
+  routes: [
+    {
+      suffix: new Uint8Array(0),
+      labelCount: 0,
+      servers: [],
+      isLocal: false,
+      isRefused: true,
+      by: "the setting listen",
+    },
+  ],
+  isNdotsSet: false,
+};
+
+export function open(run: RunCore): Running {
+  return new LanInRun(run);
+}
+
+/** What there is in a run for the containers of an engine. */
+interface Parts {
+  readonly engine: EngineCore;
+  readonly lan: Lan;
+}
+
+/** Addresses of the host at which others than containers may ask, with what they get of an engine's containers. */
+class LanInRun implements Running, Outsiders {
+  readonly #run: RunCore;
+  /** Undefined inside of a KIND node. */
+  #parts: Parts | undefined;
+  #settings: Settings;
+  /** By the names of entries. */
+  #published = new Map<string, PublishedNames>();
+
+  constructor(run: RunCore) {
+    this.#run = run;
+    this.#settings = run.settings;
+  }
+
+  engine(engine: EngineCore): void {
+    const lan = new Lan(entriesOf(this.#settings), {
+      ...engine,
+      openEndpoint: engine.openSubnetEndpoint,
+      dial: (server, type) => {
+        if (server.from !== "host") throw noNamespace(server);
+        return engine.dialFromHost(server, type);
+      },
+      viewOf: (entry) => this.#viewOf(engine, entry),
+      problemOf: (entry) => problemOf(engine, entry),
+      quarantineOf: (entry) => engine.quarantineOf(listenId(entry.name)),
+      publisherAt: (address) => publisherAt(engine, address),
+      onEvent: this.#run.onEvent,
+    });
+    this.#parts = { engine, lan };
+    this.#publish();
+  }
+
+  configure(settings: Settings): void {
+    this.#settings = settings;
+    this.#publish();
+    this.#parts?.lan.configure(entriesOf(settings));
+  }
+
+  viewsChanged(): void {
+    this.#parts?.lan.updateViews();
+  }
+
+  put(fact: ContainerFact): void {
+    for (const names of this.#published.values()) names.put(fact);
+  }
+
+  remove(id: string): void {
+    for (const names of this.#published.values()) names.remove(id);
+  }
+
+  status(): Pick<Status, "listen"> {
+    return { listen: this.#report ?? null };
+  }
+
+  metrics(): readonly Family[] {
+    const report = this.#report;
+    if (report === undefined) return [];
+    const places = report.entries.map((each) => {
+      const isServing = each.addresses.every(({ state }) => state === "serving");
+      return { ...each, name: listenId(each.name), isServing };
+    });
+    return hostAddressFamilies(places, { name: "listen", refused: report.dropped });
+  }
+
+  get isSettled(): boolean {
+    return this.#parts?.lan.isSettled !== false;
+  }
+
+  async pause(): Promise<void> {
+    await this.#parts?.lan.pause();
+  }
+
+  resume(): void {
+    this.#parts?.lan.resume();
+  }
+
+  async stop(isHandedOver: boolean): Promise<void> {
+    await (isHandedOver ? this.#parts?.lan.abandon() : this.#parts?.lan.stop());
+  }
+
+  get outsiders(): Outsiders {
+    return this;
+  }
+
+  get facts(): readonly ContainerFact[] {
+    if (this.#parts === undefined) return [];
+    const { engine, lan } = this.#parts;
+    return lan.entries.map((entry) => factOf(engine, entry));
+  }
+
+  decisionOf(id: string): Decision | undefined {
+    const entry = this.#entryOf(id);
+    if (entry === undefined) return undefined;
+    const { addresses = [] } = this.#parts?.lan.entryReports.find(({ name }) => name === entry.name) ?? {};
+    const reasons = addresses.flatMap(({ reason }) => reason ?? []);
+    const reason = reasons.length > 0 ? reasons.join("; ") : `it asks at ${entry.addresses.join(" and ")} of this host`;
+    return { kind: "skip", code: "listen", reason };
+  }
+
+  viewOf(id: string): View | undefined {
+    const entry = this.#entryOf(id);
+    return entry && this.#parts && this.#viewOf(this.#parts.engine, entry);
+  }
+
+  unreachable(id: string): Fault | undefined {
+    return this.#entryOf(id) && otherMachine(id);
+  }
+
+  /** Undefined where no entry is set. */
+  get #report(): ListenReports | undefined {
+    const lan = this.#parts?.lan;
+    return lan === undefined || lan.entries.length === 0 ? undefined : lan.report;
+  }
+
+  #entryOf(id: string): ListenEntry | undefined {
+    return this.#parts?.lan.entries.find(({ name }) => listenId(name) === id);
+  }
+
+  #publish(): void {
+    const { hostNames, zones, labels } = this.#settings;
+    const engine = this.#parts?.engine;
+    if (engine === undefined) return;
+    const networkOf = (id: string): NetworkFact | undefined => engine.directory().network(id);
+    this.#published = new Map(
+      entriesOf(this.#settings)
+        .filter(({ view }) => view.kind === "published")
+        .map(({ name, addresses }) => [
+          name,
+          new PublishedNames({ domain: hostNames.domain, zones, labels, addresses, networkOf }),
+        ]),
+    );
+    for (const fact of engine.directory().containers.values()) this.put(fact);
+  }
+
+  #viewOf(engine: EngineCore, entry: ListenEntry): View {
+    const directory = engine.directory();
+    const { view, forwards, name } = entry;
+    const fact = factOf(engine, entry);
+    const upstreams = forwards ? directory.upstreamsFromHost(fact) : REFUSED;
+    // Without the network, too: names that are dns11's own are not for the host's servers.
+    if (view.kind === "network") return { names: directory.names.namesFor(fact, undefined), upstreams };
+    const declared = directory.names.declared.forEverybody();
+    const published = this.#published.get(name)?.sources ?? [];
+    return { names: [...(declared === undefined ? [] : [declared]), ...published], upstreams };
+  }
+}
+
+/** Whoever asks, as one more container, so that tail, explain and failures can name it: on no network, or on the one whose view it has. */
+function factOf({ directory }: EngineCore, { name, view, addresses }: ListenEntry): ContainerFact {
+  const network = view.kind === "network" ? directory().networkNamed(view.name) : undefined;
+  const fact = outsiderFact({ id: listenId(name), networkMode: "host", endpoints: [] });
+  if (network === undefined) return fact;
+  // It reaches the network's containers by way of the host, whose addresses are its gateways.
+  const place = {
+    networkId: network.id,
+    networkName: network.name,
+    ipv4Gateway: addresses.find((each) => isIPv4(each)),
+    ipv6Gateway: addresses.find((each) => !isIPv4(each)),
+  };
+  return { ...fact, endpoints: [outsiderEndpoint(fact.id, place)] };
+}
+
+function problemOf({ directory }: EngineCore, { view }: ListenEntry): string | undefined {
+  if (view.kind === "published" || directory().networkNamed(view.name) !== undefined) return undefined;
+  return `no running container is on a network "${view.name}", so it has no names`;
+}
+
+function publisherAt({ directory }: EngineCore, address: string): string | undefined {
+  for (const { name, ports } of directory().containers.values()) {
+    const { bound = [] } = ports;
+    if (bound.some((port) => port.hostPort === DNS_PORT && isBoundAt(port, address))) return name;
+  }
+  return undefined;
+}
+
+function otherMachine(name: string): Fault {
+  return new Fault("NAMESPACE_ELSEWHERE", `"${name}" stands for other machines, from which dns11 cannot query`, {
+    remedy: "Query from one of them, for example with dig, or use dns11 explain.",
+  });
+}
+
+/** Whoever asks has no namespace, from which it could ask a server of its own, or Docker's resolver. */
+function noNamespace({ from }: Server): Fault {
+  return new Fault("LISTEN_NO_SERVER", `A server that is asked from "${from}" cannot be asked for other machines`, {
+    remedy: "Have the route name a server by its address.",
+  });
+}
