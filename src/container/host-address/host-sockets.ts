@@ -107,18 +107,25 @@ export class HostSockets<Table extends HostTable> {
     else this.#hold.update(held);
   }
 
-  /** The rules go with the socket that owns them; the sockets that were bound are in the endpoints that own them. */
   close(): void {
     this.letGo();
-    this.#hold?.release();
-    this.#hold = undefined;
+    this.endHold();
   }
 
-  /** The same after a takeover: the rules stay, because the next process has their socket. */
+  /**
+   * The rules go with the last descriptor of the socket that owns them: the next process, or the keeper, may have another. The sockets that
+   * were bound are in the endpoints that own them.
+   */
   letGo(): void {
     this.table.close();
     this.closeInherited();
     closeQuietly(this.netns.fd);
+  }
+
+  /** The keeper, too, lets go. */
+  endHold(): void {
+    this.#hold?.release();
+    this.#hold = undefined;
   }
 }
 

@@ -158,12 +158,12 @@ export class Lan {
   /** Lets go after a takeover. */
   async abandon(): Promise<void> {
     await this.#end();
-    this.#release()?.letGo();
+    this.#release();
   }
 
   async stop(): Promise<void> {
     await this.#end();
-    this.#release()?.close();
+    this.#closeAll();
   }
 
   /** Answers what it has received, also what was forwarded. */
@@ -346,14 +346,15 @@ export class Lan {
   }
 
   #closeAll(): void {
-    this.#release()?.close();
+    this.#release()?.endHold();
   }
 
-  /** The rules and sockets, which nobody answers at any more. */
+  /** Returns what was open, for the keeper has it still. */
   #release(): HostSockets<LanTable> | undefined {
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened !== undefined) this.#drops = opened.table.drops;
+    opened?.letGo();
     for (const [name, serving] of this.#serving) this.#closeOne(name, serving);
     this.#serving = new Map();
     return opened;
