@@ -18,3 +18,8 @@ test("several series are combined", () => {
   histogram.add(2, 5);
   assert.deepEqual(histogram.read([0, 1, 2]), { bounds: [1], atMost: [1, 2], sum: 6 });
 });
+
+test("durations are told apart from that of one local answer to longer than any client waits", () => {
+  const { bounds } = new Histogram(1);
+  assert.deepEqual([bounds[0], bounds.at(-1)], [0.000_062_5, 8.192]);
+});

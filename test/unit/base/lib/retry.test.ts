@@ -39,3 +39,14 @@ test("nothing is retried after close()", () => {
   clock.advance(1_000);
   assert.equal(clock.pending, 0);
 });
+
+test("a failure that is reported while a try is due puts it off: there is one try, not two", () => {
+  using clock = new Clock();
+  let tries = 0;
+  const retry = new Retry(() => tries++, 100, 100);
+  retry.note(true);
+  retry.note(true);
+  assert.equal(clock.pending, 1);
+  clock.advance(1_000);
+  assert.equal(tries, 1);
+});
