@@ -85,7 +85,11 @@ console.log(
 for (const name of readdirSync(FEATURES, { withFileTypes: true }).filter((each) => each.isDirectory())) {
   const own = files.filter(({ path }) => path.startsWith(`${FEATURES}/${name.name}/`));
   const lines = own.reduce((total, file) => total + file.lines, 0);
-  const word = new RegExp(name.name, "i");
+  // As a word, also within a longer name: not the "lan" of a plan, nor an event's listener.
+  const capital =
+    name.name[0]?.toUpperCase() + name.name.slice(1).replaceAll(/-(.)/g, (_, letter) => letter.toUpperCase());
+  const camel = (capital[0]?.toLowerCase() ?? "") + capital.slice(1);
+  const word = new RegExp(`["'/. ]${name.name}["'/.-]|(?<![A-Za-z])(?:${camel}|${capital})(?![a-z])`);
   const others = files.filter(({ path, text }) => !path.startsWith(`${FEATURES}/${name.name}/`) && word.test(text));
   console.log(
     `${name.name.padEnd(14)} ${String(own.length).padStart(5)}  ${String(lines).padStart(5)}  ${others.map(({ path }) => path).join(" ")}`,
