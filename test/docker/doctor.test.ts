@@ -93,8 +93,11 @@ function assertFinding(result: Result, name: string, code: CheckCode, state: Fin
   if (state === "problem") assert.ok(match.remedy !== undefined, `${code} has a remedy`);
 }
 
+// Beside twenty busy programs the lock of iptables-legacy may be another's for longer than the doctor waits.
+const IS_LOCKED = /^tables of iptables-legacy cannot be read, because another program changes them/;
+
 function notOkIn({ findings }: Report): Finding[] {
-  return findings.filter(({ state }) => state !== "ok");
+  return findings.filter(({ state, detail }) => state !== "ok" && !IS_LOCKED.test(detail));
 }
 
 type Containers = Readonly<Record<string, Container>> & AsyncDisposable;

@@ -192,7 +192,7 @@ export const EDNS: readonly Scenario[] = [
     run: async (scene) => {
       const reply = scene.ask("www A", WITH).reply();
       const first = await scene.received();
-      const second = await scene.received();
+      const second = await scene.received(1, { isAgain: true });
       assert.deepEqual([first.opt?.type, second.opt?.type], [41, 41]);
       await reply;
     },

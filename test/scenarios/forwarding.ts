@@ -149,7 +149,7 @@ export const FORWARDING: readonly Scenario[] = [
     run: async (scene) => {
       const asked = scene.ask("www A");
       await scene.received();
-      (await scene.received()).reply({ answers: ["www 60 A 192.0.2.1"] });
+      (await scene.received(1, { isAgain: true })).reply({ answers: ["www 60 A 192.0.2.1"] });
       assert.deepEqual(scene.texts((await asked.reply()).answers), ["www A 192.0.2.1"]);
     },
   },

@@ -5,7 +5,9 @@ import { createSocket, type Socket } from "node:dgram";
 import { type Socket as Stream, connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
 
+import { withLength } from "../../src/base/lib/framing.ts";
 import { DOCKER_RESOLVER } from "../../src/container/capture/capture.ts";
+import { onEachMessage } from "../support/rig/framed.ts";
 import type { Order, Packet } from "./scene.ts";
 
 const PORT = 53;
@@ -13,27 +15,6 @@ const [role = "", ...addresses] = process.argv.slice(2);
 
 function print(packet: Packet): void {
   process.stdout.write(`${JSON.stringify(packet)}\n`);
-}
-
-function framed(message: Buffer): Buffer {
-  const size = Buffer.alloc(2);
-  size.writeUInt16BE(message.length);
-  return Buffer.concat([size, message]);
-}
-
-/** Calls back with each message of a stream. */
-function onMessages(stream: Stream, onMessage: (message: Buffer) => void): void {
-  let rest = Buffer.alloc(0);
-  stream.on("data", (chunk: Buffer) => {
-    rest = Buffer.concat([rest, chunk]);
-    while (rest.length >= 2 && rest.length >= 2 + rest.readUInt16BE(0)) {
-      const end = 2 + rest.readUInt16BE(0);
-      onMessage(rest.subarray(2, end));
-      rest = rest.subarray(end);
-    }
-  });
-  // A server that is being tested may reset a connection.
-  stream.on("error", () => undefined);
 }
 
 /** What to do with an order for a message that has been printed. */
@@ -58,9 +39,9 @@ function listenAt(address: string): Promise<void>[] {
     }),
   );
   const server = createServer((stream) => {
-    onMessages(stream, (message) =>
+    onEachMessage(stream, (message) =>
       arrived(address, true, message, ({ hex, isClosing = false }) => {
-        if (hex !== undefined) stream.write(framed(Buffer.from(hex, "hex")));
+        if (hex !== undefined) stream.write(withLength(Buffer.from(hex, "hex")));
         if (isClosing) stream.end();
       }),
     );
@@ -87,11 +68,11 @@ function send({ key = 0, hex = "", isStream = false, isClosing = false }: Order)
   if (isStream) {
     const stream = known === undefined ? connect(PORT, DOCKER_RESOLVER) : (known as Stream);
     if (known === undefined) {
-      onMessages(stream, onReply);
+      onEachMessage(stream, onReply);
       stream.on("close", () => print({ key, at: "closed", isStream, hex: "" }));
     }
     sockets.set(key, stream);
-    stream.write(framed(message));
+    stream.write(withLength(message));
     return;
   }
   const socket = known === undefined ? createSocket("udp4", onReply) : (known as Socket);
@@ -99,12 +80,18 @@ function send({ key = 0, hex = "", isStream = false, isClosing = false }: Order)
   socket.send(message, PORT, DOCKER_RESOLVER);
 }
 
+function printEcho(key: number): void {
+  print({ key, at: "echo", isStream: false, hex: "" });
+}
+
 if (role === "server") await Promise.all(addresses.flatMap(listenAt));
 print({ key: 0, at: "ready", isStream: false, hex: "" });
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   const order = JSON.parse(line) as Order;
-  if (order.echo !== undefined) print({ key: order.echo, at: "echo", isStream: false, hex: "" });
+  const { echo } = order;
+  // Behind what waits at the sockets.
+  if (echo !== undefined) setImmediate(() => setImmediate(printEcho, echo));
   else if (role === "client") send(order);
   else answering.get(order.key ?? 0)?.(order);
 });

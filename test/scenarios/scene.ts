@@ -133,8 +133,10 @@ export class Stage implements AsyncDisposable {
     await scenario.run(scene);
   }
 
-  ask(message: Buffer, isStream: boolean): Asked {
-    const asked = new Asked(this.#asked.size + 1, isStream, (order) => this.#client.order(order));
+  /** `onSend` is called when the message leaves: by then every query that has reached a server has been read. */
+  ask(message: Buffer, isStream: boolean, onSend: () => void): Asked {
+    const begun = this.caughtUp().then(onSend);
+    const asked = new Asked(this.#asked.size + 1, isStream, (order) => this.#client.order(order), begun);
     this.#asked.set(asked.key, asked);
     asked.send(message);
     return asked;
@@ -207,6 +209,9 @@ export class Scene {
   readonly #received: Received[] = [];
   #onReceived: (() => void) | undefined;
   #said: Said | undefined;
+  /** How many queries the clients have sent; and by its question and form, how many when it last reached a server. */
+  #asks = 0;
+  readonly #seen = new Map<string, number>();
   #ids = 0x4000;
 
   constructor(stage: Stage, at: number) {
@@ -226,7 +231,7 @@ export class Scene {
 
   /** A client asks. `"www A"`, or the parts of the message. */
   ask(question: string | QueryParts, { isStream = false, ...parts }: { isStream?: boolean } & QueryParts = {}): Asked {
-    return this.#stage.ask(this.messageOf(question, parts), isStream);
+    return this.askRaw(this.messageOf(question, parts), isStream);
   }
 
   messageOf(question: string | QueryParts, parts: QueryParts = {}): Buffer {
@@ -238,13 +243,18 @@ export class Scene {
 
   /** The same, with the octets of the message. */
   askRaw(message: Buffer, isStream = false): Asked {
-    return this.#stage.ask(message, isStream);
+    return this.#stage.ask(message, isStream, () => this.#asks++);
   }
 
-  /** What the next query says that reaches a server of the scenario. */
-  async received(server?: number): Promise<Received> {
+  /**
+   * What the next query says that reaches a server of the scenario. On a busy machine a question may be sent once more before its answer
+   * has come; only who waits for that, by `isAgain`, gets it.
+   */
+  async received(server?: number, { isAgain = false } = {}): Promise<Received> {
     const find = (): Received | undefined => {
-      const at = this.#waiting.findIndex((each) => server === undefined || each.server === server);
+      const at = this.#waiting.findIndex(
+        (each) => (server === undefined || each.server === server) && (isAgain || !each.isRepeated),
+      );
       return at === -1 ? undefined : this.#waiting.splice(at, 1)[0];
     };
     for (;;) {
@@ -276,15 +286,21 @@ export class Scene {
   async nothingReceived(): Promise<void> {
     await this.#stage.caughtUp();
     assert.deepEqual(
-      this.#waiting.map(({ text }) => text),
+      this.#waiting.filter(({ isRepeated }) => !isRepeated).map(({ text }) => text),
       [],
     );
   }
 
-  /** The questions that the servers got, in their order. */
+  /** The questions that the servers got, in their order, each once. */
   async allReceived(): Promise<readonly Received[]> {
     await this.#stage.caughtUp();
-    return this.#received;
+    return this.#received.filter(({ isRepeated }) => !isRepeated);
+  }
+
+  /** How many queries they got. */
+  async countReceived(): Promise<number> {
+    await this.#stage.caughtUp();
+    return this.#received.length;
   }
 
   async pass(seconds: number): Promise<void> {
@@ -302,6 +318,8 @@ export class Scene {
   onQuery(packet: Packet): void {
     const server = this.addresses.indexOf(packet.at) + 1;
     const received = new Received(this, packet, server, (order) => this.#stage.answer(order));
+    received.isRepeated = this.#seen.get(received.form) === this.#asks;
+    this.#seen.set(received.form, this.#asks);
     this.#received.push(received);
     if (this.#said !== undefined) return received.reply(this.#said);
     this.#waiting.push(received);
@@ -340,6 +358,8 @@ export class Received {
   readonly server: number;
   readonly isStream: boolean;
   readonly message: Buffer;
+  /** It has come in the same form before, and no client has asked since. */
+  isRepeated = false;
   readonly #scene: Scene;
   readonly #packet: Packet;
   readonly #order: (order: Order) => void;
@@ -362,6 +382,11 @@ export class Received {
     const { question } = this.query;
     const name = question?.name.replace(new RegExp(`\\.?${this.#scene.zone}$`, "i"), "") || "@";
     return `${name} ${TYPE_NAMES.get(question?.type ?? 0) ?? question?.type}`;
+  }
+
+  /** What a repetition has in common. */
+  get form(): string {
+    return `${this.server} ${this.isStream} ${this.opt === undefined} ${this.text}`;
   }
 
   get opt(): Reply["additionals"][number] | undefined {
@@ -413,17 +438,20 @@ export class Asked {
   readonly #isStream: boolean;
   readonly #order: (order: Order) => void;
   readonly #packets: Packet[] = [];
+  /** It may send. */
+  readonly #begun: Promise<void>;
   #onPacket: (() => void) | undefined;
 
-  constructor(key: number, isStream: boolean, order: (order: Order) => void) {
+  constructor(key: number, isStream: boolean, order: (order: Order) => void, begun: Promise<void>) {
     this.key = key;
     this.#isStream = isStream;
     this.#order = order;
+    this.#begun = begun;
   }
 
   /** Another message by the same socket. */
   send(message: Buffer): void {
-    this.#order({ key: this.key, hex: message.toString("hex"), isStream: this.#isStream });
+    void this.#begun.then(() => this.#order({ key: this.key, hex: message.toString("hex"), isStream: this.#isStream }));
   }
 
   async message(): Promise<Buffer> {
