@@ -10,7 +10,6 @@ import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.t
 import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
 import type { ControlClient } from "../src/api/control-client.ts";
 import type { AnsweredByReport } from "../src/base/model/answered-by.ts";
-import { hostMeansText } from "../src/base/model/host-policy.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption } from "./options/container-argument.ts";
@@ -66,10 +65,14 @@ async function statusOutput(
   const status = { ...whole, containers };
   if (json === true) return jsonLine(status);
   const display = displayOf(process.stdout);
-  if (word !== undefined) return containers.map((each) => containerText(each, { display })).join("\n");
+  const reports = await loadReports();
+  if (word !== undefined) {
+    const linesOf = (each: ContainerStatus): Line[] => reports.flatMap((report) => report.containerLines?.(each) ?? []);
+    return containers.map((each) => containerText(each, { display, ofFeatures: linesOf(each) })).join("\n");
+  }
   const upstreams = await client.upstreams();
   const failures = await failuresOf(client, project);
-  const ofFeatures = (await loadReports()).flatMap((each) => each.statusLines(status));
+  const ofFeatures = reports.flatMap((each) => each.statusLines?.(status) ?? []);
   return statusText({ status, upstreams, failures, ofFeatures }, { isWide: output === "wide", display });
 }
 
@@ -86,6 +89,10 @@ interface StatusView {
   readonly isWide?: boolean;
   readonly display?: Display;
   readonly nowMs?: number;
+}
+
+interface ContainerView extends Omit<StatusView, "isWide"> {
+  readonly ofFeatures?: readonly Line[];
 }
 
 export function statusText(
@@ -268,24 +275,10 @@ function wideLines({ metrics, capabilities }: Status): Line[] {
 
 export function containerText(
   container: ContainerStatus,
-  { display = PLAIN, nowMs = Date.now() }: StatusView = {},
+  { display = PLAIN, nowMs = Date.now(), ofFeatures = [] }: ContainerView = {},
 ): string {
-  const {
-    id,
-    name,
-    project,
-    service,
-    state,
-    isPaused,
-    hostNames,
-    answers,
-    networks,
-    upstreams,
-    recent,
-    ports,
-    since,
-    verified,
-  } = container;
+  const { id, name, project, service, state, isPaused, answers, networks, upstreams, recent, ports, since, verified } =
+    container;
   const why = whyOf(container);
   const when = since === undefined ? "" : ` for ${age(since, nowMs)}`;
   const checked = verified === undefined ? "" : `, verified ${ago(verified, nowMs)}`;
@@ -301,8 +294,7 @@ export function containerText(
         colour: state === "attached" ? "green" : state === "skipped" ? "dim" : "red",
       },
       ...(why === "" ? [] : [{ label: "why", text: why }]),
-      ...(hostNames === undefined ? [] : [{ label: "means", text: hostMeansText(hostNames) }]),
-      ...(hostNames?.zones === undefined ? [] : [{ label: "zones", text: hostNames.zones.join(", ") }]),
+      ...ofFeatures,
       { label: "networks", text: networks.join(", ") || "none" },
       { label: "upstreams", text: upstreams === undefined ? "-" : upstreams.join(" ") || "none" },
       { label: "queries", text: last },

@@ -1,5 +1,6 @@
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
+import { HOST_NAMES } from "./features/host-names/feature.ts";
 import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
@@ -7,4 +8,4 @@ import { LISTENER } from "./features/listener/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
-export const FEATURES = [LISTENER, LAN, ETCD, LAB, QUERY_LOG, KUBERNETES, EGRESS] as const;
+export const FEATURES = [HOST_NAMES, LISTENER, LAN, ETCD, LAB, QUERY_LOG, KUBERNETES, EGRESS] as const;

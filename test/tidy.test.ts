@@ -139,7 +139,6 @@ const OPENERS = new Map([
   ["src/api", "settings of the user who started dns11"],
   ["src/api/lab", "a file of the test suite that uses the client"],
   ["src/container/bridge", "for a watch, by regular-file.ts"],
-  ["src/container/host/resolved", "the TUN device below the engine's root, which is the host's"],
   [
     "src/container/kind",
     "dns11's own folder; this thread's namespace; with O_PATH; files of a node, by regular-file.ts",
@@ -156,6 +155,7 @@ const OPENERS = new Map([
   ["src/doctor/kind", "this thread's namespace"],
   ["src/features/listener", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/keeper", "/dev/null"],
+  ["src/features/host-names", "the TUN device below the engine's root, which is the host's"],
   ["src/metrics", "files of this process"],
   ["src/policy/boot", "dns11's own folder, by regular-file.ts"],
   ["src/run", "files of the package; dns11's own folder"],

@@ -4,13 +4,20 @@
 import { type Command, Option } from "commander";
 
 import type { Log } from "../../src/base/log/log.ts";
+import type { AnySetting } from "../../src/config/setting.ts";
 import type { RunSettings } from "../../src/config/settings.ts";
+import { SETTINGS } from "../../src/config/settings-table.ts";
 import { doctorModules, hostModules } from "../modules/platform.ts";
 import { printableLines } from "../text/printable.ts";
 
-const ONLY_IN_NODE = ["once", "undo"];
+const ONLY_IN_NODE: ReadonlySet<string> = new Set(["once", "undo"]);
 /** These are about containers and the engine. */
-const NEED_ENGINE = "host enginePid dryRun json only visible defaultBridge zone hostNames recordsDir kind".split(" ");
+const NEED_ENGINE: ReadonlySet<string> = new Set([
+  ..."host enginePid dryRun json only visible defaultBridge zone recordsDir kind".split(" "),
+  ...Object.values<AnySetting>(SETTINGS).flatMap(({ flag, needsEngine }) =>
+    flag === undefined || !needsEngine ? [] : new Option(`--${flag.flag}`).attributeName(),
+  ),
+]);
 
 export function addInNodeOptions(command: Command): void {
   command
@@ -29,8 +36,7 @@ export function requireInNode(command: Command): void {
   const { inNode } = command.opts<{ readonly inNode?: boolean }>();
   const without = inNode === true ? NEED_ENGINE : ONLY_IN_NODE;
   const wrong = command.options.find(
-    (option) =>
-      without.includes(option.attributeName()) && command.getOptionValueSource(option.attributeName()) === "cli",
+    (option) => without.has(option.attributeName()) && command.getOptionValueSource(option.attributeName()) === "cli",
   );
   if (wrong === undefined) return;
   const why =

@@ -7,7 +7,6 @@ import type { EtcdReport } from "./etcd.ts";
 import type { PublishedReport } from "./published.ts";
 import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
-import type { HostMeansReport } from "../base/model/host-policy.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { ListenReports } from "./listen.ts";
 import type { ListenerReport } from "./listener.ts";
@@ -16,6 +15,14 @@ import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import type { RuleBackend } from "../base/model/rule-backend.ts";
+
+/** By which means the host's own programs get container names, and why by this one. */
+export interface HostMeansReport {
+  readonly means: "resolved" | "capture";
+  readonly why: string;
+  /** The zones with names of services whose names resolve there, too. */
+  readonly zones?: readonly string[];
+}
 
 export interface ContainerStatus {
   readonly id: string;

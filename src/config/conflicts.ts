@@ -2,14 +2,13 @@
  * Conflicts: settings that contradict each other, each with the place where it is set.
  */
 import { LIMITS } from "../base/limits.ts";
-import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { FEATURES } from "../features.ts";
 import { type FeatureEntry, NOT_WITH_STRICT } from "./feature-entry.ts";
 import type { Precedence } from "./precedence.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import type { Key } from "./settings-table.ts";
 import type { Settings } from "./settings.ts";
-import { zoneConflict } from "./zone-name.ts";
+import { type KeptDomain, zoneConflict } from "./zone-name.ts";
 
 /** A line for each conflict. */
 export function findConflicts(precedence: Precedence, settings: Settings): string[] {
@@ -22,7 +21,6 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...probePages(settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
   ];
 }
 
@@ -70,18 +68,24 @@ function unansweredRecords(precedence: Precedence, { behaviour }: Settings): rea
   return precedence.changed("records", "zone").map((key) => [key, NOT_WITH_STRICT]);
 }
 
-function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[] {
-  const problem = zoneConflict(zones, {
-    hostDomain: hostNames.means === "off" ? undefined : hostNames.domain,
-    servesKind: kind.nodes.length > 0,
-  });
+function zoneProblems(settings: Settings): readonly Conflict[] {
+  const { zones, kind } = settings;
+  const problem = zoneConflict(zones, { kept: keptDomains(settings), servesKind: kind.nodes.length > 0 });
   return problem === undefined ? [] : [["zone", problem]];
+}
+
+function keptDomains(settings: Settings): readonly KeptDomain[] {
+  return FEATURES.flatMap((feature: FeatureEntry) => feature.keptDomains?.(settings) ?? []);
 }
 
 function featureConflicts(settings: Settings): readonly Conflict[] {
   const domains: string[] = [];
+  const kept = keptDomains(settings);
+  const isHostDomainUsed = FEATURES.some(
+    (feature: FeatureEntry) => feature.hasNamesBelowHostDomain?.(settings) === true,
+  );
   return FEATURES.flatMap((feature: FeatureEntry) => {
-    const found = feature.conflicts?.(settings, [...domains]) ?? [];
+    const found = feature.conflicts?.(settings, { domains: [...domains], kept, isHostDomainUsed }) ?? [];
     domains.push(...(feature.domains?.(settings) ?? []));
     return found;
   }) as readonly Conflict[];
@@ -115,10 +119,4 @@ function probePages({ healthProbes }: Settings): readonly Conflict[] {
   return pages.length <= LIMITS.healthProbes
     ? []
     : [["health-probes", `has ${pages.length} probes: use at most ${LIMITS.healthProbes}`]];
-}
-
-function hostNamesOff({ hostNames, features }: Settings): readonly Conflict[] {
-  if (hostNames.means !== "off" || hostNames.domain === HOST_DEFAULTS.domain) return [];
-  if (FEATURES.some((each: FeatureEntry) => each.hasNamesBelowHostDomain?.({ features }) === true)) return [];
-  return [["host-domain", "has no effect with host-names: off. Use host-names: auto, or remove this setting"]];
 }

@@ -1,8 +1,19 @@
 import type { MapsTable, SettingsTable } from "./setting.ts";
 import type { Settings } from "./settings.ts";
+import type { KeptDomain } from "./zone-name.ts";
 
 /** Of a key whose names are more than Docker has: their other types are never forwarded. */
 export const NOT_WITH_STRICT = "has no effect with strict, because Docker has no such names: remove one of them";
+
+/** What the settings mean to all features. */
+export interface WithFeatures {
+  /** The domains of those before it in the list. */
+  readonly domains: readonly string[];
+  /** Those that any of them keeps free of zones. */
+  readonly kept: readonly KeptDomain[];
+  /** Whether any has names below `host-domain`. */
+  readonly isHostDomainUsed: boolean;
+}
 
 /** What the settings know of a feature. It is loaded with every command, so it imports little. */
 export interface FeatureEntry {
@@ -12,16 +23,15 @@ export interface FeatureEntry {
   readonly maps?: MapsTable;
   /** The domains that it answers by itself, so that no other feature does. */
   readonly domains?: (settings: Pick<Settings, "features">) => readonly string[];
-  /**
-   * The keys whose values contradict each other or other settings, each with what to do. `domainsOfOthers`: those of the features
-   * before it in the list.
-   */
+  /** The keys whose values contradict each other or other settings, each with what to do. */
   readonly conflicts?: (
     settings: Settings,
-    domainsOfOthers: readonly string[],
+    ofFeatures: WithFeatures,
   ) => readonly (readonly [key: string, problem: string])[];
-  /** Whether it has names below `host-domain`, so that this has an effect also where the host asks for none. */
+  /** Whether it has names below `host-domain`, so that this has an effect. */
   readonly hasNamesBelowHostDomain?: (settings: Pick<Settings, "features">) => boolean;
+  /** Domains that are kept free of zones, while it has names there. */
+  readonly keptDomains?: (settings: Settings) => readonly KeptDomain[];
   /** Domains that the host asks dns11 for, too, where it asks for names at all. */
   readonly hostZones?: (settings: Pick<Settings, "features">) => readonly string[];
   /** Its code, which is all that some features have. */

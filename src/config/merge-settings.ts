@@ -72,15 +72,12 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const everyone = precedence.take("dns");
   const networks = precedence.takeMap("networks", new Map(), networksText);
   const resolvConf = precedence.takeOptional("resolv-conf");
-  const hostNames = {
-    means: precedence.take("host-names"),
-    domain: precedence.take("host-domain"),
-    zones: [
-      ...zones,
-      ...FEATURES.flatMap(({ hostZones }: FeatureEntry) => hostZones?.({ features }) ?? []),
-      ...nodeDomains(everyone),
-    ],
-  };
+  const hostDomain = precedence.take("host-domain");
+  const hostZones = [
+    ...zones,
+    ...FEATURES.flatMap((feature: FeatureEntry) => feature.hostZones?.({ features }) ?? []),
+    ...nodeDomains(everyone),
+  ];
   const records = precedence.takeMap("records", [], recordsText);
   const policies = precedence.takeMap("policies", [], policiesText);
   const recordsDir = precedence.takeOptional("records-dir");
@@ -106,7 +103,8 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     kind: kindOf(precedence),
     nested: precedence.take("nested"),
     resolvConf,
-    hostNames,
+    hostDomain,
+    hostZones,
     ruleBackend,
     logLevel,
     logFormat,

@@ -25,6 +25,8 @@ interface Setting<T> {
   readonly flag: FlagDeclaration | undefined;
   /** A reload does not change it: what it decides happens once, at the start. */
   readonly isForStart: boolean;
+  /** It has no effect inside of a KIND node. */
+  readonly needsEngine: boolean;
 }
 
 export interface OneSetting<T> extends Setting<T> {
@@ -87,6 +89,7 @@ interface About {
   readonly flag?: string;
   readonly preset?: string;
   readonly isForStart?: boolean;
+  readonly needsEngine?: boolean;
 }
 
 export function one<T>(
@@ -95,8 +98,8 @@ export function one<T>(
   help: string,
   about: About = {},
 ): OneSetting<T> {
-  const { isForStart = false } = about;
-  return { kind, form: "one", separator: /^/, fallback, help, flag: flagOf(about), isForStart };
+  const { isForStart = false, needsEngine = false } = about;
+  return { kind, form: "one", separator: /^/, fallback, help, flag: flagOf(about), isForStart, needsEngine };
 }
 
 interface AboutList<T> extends About {
@@ -106,7 +109,7 @@ interface AboutList<T> extends About {
 }
 
 export function list<T>(kind: Kind<T>, help: string, about: AboutList<NoInfer<T>> = {}): ListSetting<T> {
-  const { isOneOrMore = false, separator = /[\s,]+/, fallback = [], isForStart = false } = about;
+  const { isOneOrMore = false, separator = /[\s,]+/, fallback = [], isForStart = false, needsEngine = false } = about;
   return {
     kind,
     form: isOneOrMore ? "one-or-more" : "list",
@@ -115,6 +118,7 @@ export function list<T>(kind: Kind<T>, help: string, about: AboutList<NoInfer<T>
     help,
     flag: flagOf(about),
     isForStart,
+    needsEngine,
   };
 }
 

@@ -16,7 +16,6 @@ import {
   VISIBLE_SETTINGS,
 } from "../base/model/name-choices.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
-import { HOST_DEFAULTS, HOST_MEANS } from "../base/model/host-policy.ts";
 import {
   HOST_DOCKER_INTERNAL_WORDS,
   KIND_DEFAULTS,
@@ -58,7 +57,7 @@ import {
 import type { FeatureEntry } from "./feature-entry.ts";
 import { type AnySetting, type MapValuesOf, type MapsTable, type ValuesOf, list, one } from "./setting.ts";
 import { FEATURES } from "../features.ts";
-import { FORWARD_ORDERS, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
+import { FORWARD_ORDERS, HOST_DOMAIN_DEFAULT, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -115,13 +114,7 @@ const CORE_SETTINGS = {
     undefined,
     "the host's resolv.conf, as seen by dockerd; without it, the one that dockerd uses",
   ),
-  "host-names": one(
-    oneOf(HOST_MEANS),
-    HOST_DEFAULTS.means,
-    `resolve container names on the host, as in web.docker: ${HOST_MEANS.join(", ")}`,
-    { flag: "host-names [means]", preset: "auto" },
-  ),
-  "host-domain": one(HOST_DOMAIN, HOST_DEFAULTS.domain, "domain of container names on the host"),
+  "host-domain": one(HOST_DOMAIN, HOST_DOMAIN_DEFAULT, "domain of container names on the host"),
   health: one(
     oneOf(HEALTH_POLICIES),
     "ignore",

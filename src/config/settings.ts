@@ -13,7 +13,6 @@ import type {
   StoppedPolicy,
   VisibleSetting,
 } from "../base/model/name-choices.ts";
-import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { HealthProbe } from "../base/model/health-probe.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
@@ -60,8 +59,10 @@ export interface Settings {
   readonly kind: KindPolicy;
   /** Which containers have an engine or a builder inside, whose containers ask dns11. */
   readonly nested: readonly NodeFilter[];
-  /** Container names for programs on the host. */
-  readonly hostNames: HostPolicy;
+  /** The domain of container names on the host, in lower case, without dots at its ends. */
+  readonly hostDomain: string;
+  /** The domains of other names that programs on the host may ask for: the zones, those of features, and those of nodes. */
+  readonly hostZones: readonly string[];
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;
@@ -84,6 +85,7 @@ export interface Settings {
 }
 
 export const METRICS_ADDRESS = "127.0.0.1:9511";
+export const HOST_DOMAIN_DEFAULT = "docker";
 
 /**
  * How upstream servers are queried. `rotate` is `adaptive` from another server each time; `docker` is what strict mode does: as

@@ -47,23 +47,35 @@ export function readZoneName(value: unknown, quote: (value: unknown) => string):
   return name;
 }
 
+/** A domain with names of another kind, and the key that says which. */
+export interface KeptDomain {
+  readonly key: string;
+  readonly domain: string;
+}
+
 /** Why these zones cannot be served together, with what to do; undefined if they can. */
 export function zoneConflict(
   zones: readonly string[],
-  others: { readonly hostDomain: string | undefined; readonly servesKind: boolean },
+  others: { readonly kept: readonly KeptDomain[]; readonly servesKind: boolean },
 ): string | undefined {
   for (const [index, zone] of zones.entries()) {
     const before = zones.slice(0, index);
     if (before.includes(zone)) return `zone "${zone}" is listed twice: remove one of them`;
     const nested = before.find((each) => isNested(each, zone));
     if (nested !== undefined) return `zones "${nested}" and "${zone}" are nested: remove one of them`;
-    const { hostDomain, servesKind } = others;
-    if (hostDomain !== undefined && isNested(hostDomain, zone))
-      return `zone "${zone}" overlaps host-domain "${hostDomain}": change one of them`;
+    const { kept, servesKind } = others;
+    const overlap = overlapText(zone, kept);
+    if (overlap !== undefined) return `zone ${overlap}`;
     if (servesKind && isNested(CLUSTER_DOMAIN, zone))
       return `zone "${zone}" would hide the domain of KIND clusters (${CLUSTER_DOMAIN}) in their nodes: use another zone, such as docker.test`;
   }
   return undefined;
+}
+
+/** What is wrong with a zone that overlaps such a domain; undefined for one that overlaps none. */
+export function overlapText(zone: string, kept: readonly KeptDomain[]): string | undefined {
+  const other = kept.find(({ domain }) => isNested(domain, zone));
+  return other && `"${zone}" overlaps ${other.key} "${other.domain}": change one of them`;
 }
 
 /** Whether one domain is the other, or is below it. */

@@ -11,11 +11,10 @@ import { ControlClient } from "../api/control-client.ts";
 import { loadReports } from "../features/load.ts";
 import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
 import { forwardingFindings } from "./checks/forwarding-check.ts";
-import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
-import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
+import { type EngineHost, closeEngineHost, readEngineFile, socketPeerPid } from "../container/namespace/engine-host.ts";
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
@@ -32,6 +31,7 @@ import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { checkCapabilities, checkEngine } from "../container/preflight.ts";
 import { chooseRuleBackend } from "../container/attach/rule-backend-choice.ts";
 import type { Status } from "../api/status.ts";
+import type { CheckedMachine } from "../features/contract.ts";
 
 /** What the checks of containers need. */
 export interface DoctorContext {
@@ -48,6 +48,7 @@ export interface DoctorContext {
   readonly listedServers: readonly ListedServer[];
   /** The servers that the engine's own settings give every container; undefined if they are not known. */
   readonly daemonDns: readonly string[] | undefined;
+  readonly readHostFile: CheckedMachine["readHostFile"];
   close(): void;
 }
 
@@ -107,11 +108,11 @@ export async function checkMachine(
   const path = hostResolvConfPath(instance.status);
   const hostServers = readHostServers(host, path);
   const daemonDns = new DaemonDns(() => host).readServers();
+  const readHostFile = (file: string): string | undefined => readEngineFile(host, file);
   findings.push(
     ...hostFileFindings(hostServers),
     ...kernelAnswersFindings(instance.status),
-    ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
-    ...(await loadReports()).flatMap((each) => each.findings({ status: instance.status, daemonDns })),
+    ...(await loadReports()).flatMap((each) => each.findings({ status: instance.status, daemonDns, readHostFile })),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),
     ...(await forwardingFindings((work) => runner.within(host.network, work), memory)),
@@ -121,7 +122,7 @@ export async function checkMachine(
     closeEngineHost(host);
   };
   const listed = listedServers(host, path);
-  const servers = { hostServers, listedServers: listed, daemonDns };
+  const servers = { hostServers, listedServers: listed, daemonDns, readHostFile };
   const context = { ...instance, engine, info, host, runner, memory, ...servers, close };
   return { findings, context };
 }

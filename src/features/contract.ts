@@ -10,6 +10,7 @@ import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Server, View } from "../base/model/view.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Decision } from "../container/attach/decision.ts";
+import type { Reconciler } from "../container/attach/reconciler.ts";
 import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { OpenSharedEndpoint, OpenSubnetEndpoint } from "../container/host-address/endpoints.ts";
 import type { Journal } from "../container/kind/journal.ts";
@@ -19,10 +20,13 @@ import type { NameSource } from "../container/names/source/name-source.ts";
 import type { OtherMachines } from "../container/names/zone/member.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
+import type { NamespaceClaim, ProvenNamespace } from "../container/namespace/proof.ts";
 import type { Directory } from "../container/registry/directory.ts";
 import type { Roster } from "../container/roster.ts";
 import type { SourcePorts } from "../container/rules/exchange.ts";
 import type { NetworkJson } from "../container/watch/engine-json.ts";
+import type { HostUpstreams } from "../container/watch/host-upstreams.ts";
+import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { QueryReader } from "../control/history/query-reader.ts";
 import type { Routes } from "../control/server/http.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
@@ -55,7 +59,9 @@ interface FeatureCommand<Program> {
 
 export interface FeatureReport {
   /** Lines of `dns11 status`. */
-  readonly statusLines: (status: Status) => readonly StatusLine[];
+  readonly statusLines?: (status: Status) => readonly StatusLine[];
+  /** Lines of `dns11 status CONTAINER`. */
+  readonly containerLines?: (container: ContainerStatus) => readonly StatusLine[];
   /** What `dns11 doctor` says of the machine. */
   readonly findings: (machine: CheckedMachine) => readonly Finding[];
   /** What it says of a container. */
@@ -74,6 +80,8 @@ export interface CheckedMachine {
   readonly status: Status | undefined;
   /** The servers that Docker's own settings give every container; undefined if they are not known. */
   readonly daemonDns: readonly string[] | undefined;
+  /** Reads a file of the engine's host by its path; undefined without one. */
+  readonly readHostFile: (path: string) => string | undefined;
 }
 
 export interface CheckedContainer {
@@ -132,6 +140,8 @@ export interface Running extends BesideContainers {
   readonly names?: NameSource | undefined;
   /** What other machines have in the service zones, in the same way; of several features the first one's counts. */
   readonly machines?: OtherMachines | undefined;
+  /** A namespace of its own, which it has the reconciler of its EngineCore serve. Undefined where there is none. */
+  readonly namespace?: OwnNamespace | undefined;
   /** Serving begins. A Fault ends the run. */
   start?(): Promise<void> | void;
   /** No other process serves any more: one that was taken over from has stopped. */
@@ -150,6 +160,8 @@ export interface Running extends BesideContainers {
   synced?(): void;
   /** The connection to the engine is a new one: its process and its host may be others. */
   engineConnected?(): void;
+  /** The engine's host asks other servers. */
+  hostServersChanged?(): void;
   /** Requests that it answers at the control socket. */
   routes?(ports: ControlPorts): Routes;
   /** Its fields of the status. */
@@ -209,6 +221,25 @@ export interface Outsiders {
   unreachable?(id: string): Fault | undefined;
 }
 
+/**
+ * A namespace that is no container's. The reconciler knows it by the ID of its fact, which a claim has as the ID of the container. While
+ * it is on, rules may redirect what is sent from the engine's host.
+ */
+export interface OwnNamespace {
+  /** It, wherever containers can be named. */
+  readonly fact: ContainerFact;
+  /** Whether it is listed as one of them. */
+  readonly isOn: boolean;
+  readonly decision: Decision;
+  readonly view: View;
+  /** What the log says where it could not be attached. */
+  readonly unserved: string;
+  /** The caller closes it. Throws a Fault where it is not the claimed one any more. */
+  open(claim?: NamespaceClaim): ProvenNamespace;
+  /** Which servers its programs ask. */
+  resolvConf(): ResolvConf;
+}
+
 export interface Prepared {
   readonly names?: NameSource | undefined;
   readonly machines?: OtherMachines | undefined;
@@ -244,8 +275,12 @@ export interface EngineCore {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
+  /** The engine's host is a namespace of a user's own. */
+  readonly isRootless: boolean;
   /** The machine of the engine, as it is now. */
   readonly host: () => EngineHost;
+  /** Its nameservers, and its resolv.conf. */
+  readonly hostServers: () => Pick<HostUpstreams, "servers" | "resolvConf">;
   /** Reads a network from the engine. */
   readonly askNetwork: (name: string) => Promise<NetworkJson | undefined>;
   /** Reads a container from the engine again. */
@@ -256,10 +291,14 @@ export interface EngineCore {
   readonly learnLabel: (key: string) => Promise<void>;
   /** The containers that run, their networks, and names by the settings in force: a reload makes another one. */
   readonly directory: () => Directory;
+  /** All views are to be made again. */
+  readonly updateViews: () => void;
   /** A network that may have no container. */
   readonly putNetwork: (fact: NetworkFact) => void;
   /** What is decided about each container. */
   readonly roster: () => Pick<Roster, "decisionOf" | "viewOf" | "refresh">;
+  /** Serves the feature's own namespace; while a run is composed there is none yet. */
+  readonly reconciler: () => Pick<Reconciler, "setDesired" | "clearDesired" | "updateCapture">;
   /** Why dns11 is not to answer whoever has this id: their queries have crashed it. */
   readonly quarantineOf: (id: string) => string | undefined;
   /** Changes of containers' files, which are to be undone. */

@@ -74,7 +74,7 @@ export function testsOf(suite: Release): readonly ChosenTests[] {
     ...common,
     { file: "docker/handover", only: "SIGTERM hands back|SIGKILL hands back|in its own conntrack zone" },
     { file: "kind/hand-back" },
-    { file: "docker/host-names", only: "every form of a name|no query for another name" },
+    { file: "features/host-names/host-names", only: "every form of a name|no query for another name" },
     { file: "docker/doctor", only: "a healthy container|one that was killed" },
   ];
 }

@@ -1,7 +1,6 @@
 /**
  * Decision: whether dns11 serves a container, and if not, why, as `dns11 ps` prints it.
  */
-import type { HostMeansReport } from "../../base/model/host-policy.ts";
 import type { OnlyFilter } from "../../base/model/only.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
@@ -18,7 +17,7 @@ import { hasOwnStack } from "../facts/runtime.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
 export type Decision =
-  | { readonly kind: "serve"; readonly warning?: string; readonly hostNames?: HostMeansReport }
+  | { readonly kind: "serve"; readonly warning?: string }
   | { readonly kind: "skip"; readonly code: SkipCode; readonly reason: string; readonly warning?: string };
 
 export const ENABLE_LABEL = "io.dns11.enable";

@@ -27,7 +27,7 @@ import { effectiveLabels } from "../facts/labels.ts";
 import { traitsOf } from "../names/name-traits.ts";
 import { labelRoutes } from "./label-routes.ts";
 import { type FindContainer, routeLayer, routesOf } from "./routes.ts";
-import { type Routing, routingOf } from "./routing.ts";
+import { type DeniedDomains, type Routing, routingOf } from "./routing.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
 
 export interface DirectoryOptions {
@@ -67,7 +67,7 @@ export class Directory {
   });
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
-  #denied: readonly string[] = [];
+  #denied: DeniedDomains = { domains: [], by: "" };
   /** What it has succeeded, while there are views of it. */
   #predecessor: Directory | undefined;
   #onNames: (() => void) | undefined;
@@ -153,9 +153,9 @@ export class Directory {
     return this.#upstreamContainers.setComplete(isComplete);
   }
 
-  /** Sets domains that exist in no upstream, unless settings or labels route them. Existing views do not change. */
-  setDenied(domains: readonly string[]): void {
-    this.#denied = domains;
+  /** Sets domains that exist in no upstream, unless settings or labels route them, and who says so. Existing views do not change. */
+  setDenied(domains: readonly string[], by: string): void {
+    this.#denied = { domains, by };
   }
 
   network(id: string): NetworkFact | undefined {

@@ -48,6 +48,12 @@ export interface Routing {
   readonly isUnclear: boolean;
 }
 
+/** Domains that exist in no upstream, and who says so. */
+export interface DeniedDomains {
+  readonly domains: readonly string[];
+  readonly by: string;
+}
+
 interface RoutingParts {
   /** How many servers of Docker's list are used. */
   readonly serversMax: number;
@@ -57,8 +63,7 @@ interface RoutingParts {
   readonly joined: readonly JoinedNetwork[];
   readonly rules: RouteRules;
   readonly labelPolicy: LabelPolicy;
-  /** Domains that exist in no upstream. */
-  readonly denied: readonly string[];
+  readonly denied: DeniedDomains;
   readonly host: readonly Server[];
   /** Docker's resolver answers its every query. */
   readonly isLeftToDocker: boolean;
@@ -89,7 +94,7 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
       routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),
     ),
     routeLayer("the setting dns", everyone),
-    routeLayer("the setting host-names", [{ domains: denied, servers: [], isLocal: true }]),
+    routeLayer(denied.by, [{ domains: denied.domains, servers: [], isLocal: true }]),
     routeLayer(
       "the setting kind.host-docker-internal",
       node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],

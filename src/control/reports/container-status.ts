@@ -80,7 +80,6 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   }
   return {
     ...base,
-    ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),
     ...attachmentStatus(attachment, recentOf(fact, containers)),
     // Programs that ask dns11 have mounted a file that lists its address.
     ...(mounted !== undefined && !hasQueried(attachment) && { code: NOT_ASKED }),

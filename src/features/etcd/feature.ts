@@ -1,9 +1,9 @@
 import { isHostScoped } from "../../base/model/address.ts";
-import { NOT_WITH_STRICT } from "../../config/feature-entry.ts";
+import { NOT_WITH_STRICT, type WithFeatures } from "../../config/feature-entry.ts";
 import { BOOLEAN, duration, path, quoting } from "../../config/kinds.ts";
 import { featureValues, list, one } from "../../config/setting.ts";
 import type { Settings } from "../../config/settings.ts";
-import { isNested, readZoneName } from "../../config/zone-name.ts";
+import { type KeptDomain, isNested, overlapText, readZoneName } from "../../config/zone-name.ts";
 
 const URL_CHARS = 200;
 const PREFIX_CHARS = 200;
@@ -222,20 +222,19 @@ const HOW_TO_PUBLISH: readonly Key[] = [
 ];
 const NO_ENDPOINTS = "has no effect without etcd.endpoints: set the client URLs of etcd, or remove this setting";
 
-function conflicts(all: Settings): readonly Conflict[] {
-  const { behaviour, hostNames, zones } = all;
-  const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
+function conflicts(all: Settings, { kept }: WithFeatures): readonly Conflict[] {
+  const { behaviour, zones } = all;
   const etcd = etcdOf(all);
   return [
     ...(behaviour.answersAllTypes || etcd.endpoints.length === 0 ? [] : [["etcd.endpoints", NOT_WITH_STRICT] as const]),
-    ...contradictions(etcd, { zones, hostDomain }),
+    ...contradictions(etcd, { zones, kept }),
     ...unpublished(all),
   ];
 }
 
 function contradictions(
   etcd: EtcdPolicy,
-  others: { readonly zones: readonly string[]; readonly hostDomain: string | undefined },
+  others: { readonly zones: readonly string[]; readonly kept: readonly KeptDomain[] },
 ): readonly Conflict[] {
   const { endpoints, zones, ca, user, passwordFile, publish } = etcd;
   if (endpoints.length === 0) {
@@ -293,11 +292,11 @@ function need(key: Key, what: string): Conflict {
 function overlaps(
   zone: string,
   before: readonly string[],
-  { zones, hostDomain }: { readonly zones: readonly string[]; readonly hostDomain: string | undefined },
+  { zones, kept }: { readonly zones: readonly string[]; readonly kept: readonly KeptDomain[] },
 ): Conflict[] {
   const nested = [...before, ...zones].find((each) => isNested(each, zone));
   if (nested !== undefined)
     return [["etcd.zones", `"${zone}" and the zone "${nested}" are the same or nested: remove one of them`]];
-  if (hostDomain === undefined || !isNested(hostDomain, zone)) return [];
-  return [["etcd.zones", `"${zone}" overlaps host-domain "${hostDomain}": change one of them`]];
+  const overlap = overlapText(zone, kept);
+  return overlap === undefined ? [] : [["etcd.zones", overlap]];
 }

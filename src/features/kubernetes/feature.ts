@@ -1,8 +1,8 @@
 import { duration, quoting } from "../../config/kinds.ts";
-import { NOT_WITH_STRICT } from "../../config/feature-entry.ts";
+import { NOT_WITH_STRICT, type WithFeatures } from "../../config/feature-entry.ts";
 import { featureValues, one } from "../../config/setting.ts";
 import type { Settings } from "../../config/settings.ts";
-import { isNested, readZoneName } from "../../config/zone-name.ts";
+import { isNested, overlapText, readZoneName } from "../../config/zone-name.ts";
 
 /** The API as a pod reaches it, with the token that Kubernetes mounts. */
 export const SERVICE_ACCOUNT = "service-account";
@@ -75,7 +75,7 @@ function readContext(value: unknown, quote: Quote): string {
 
 function conflicts(
   all: Settings,
-  domainsOfOthers: readonly string[],
+  { domains, kept }: WithFeatures,
 ): readonly (readonly [keyof typeof settings, string])[] {
   const { api, context, zone } = clusterOf(all);
   if (api === undefined) {
@@ -85,9 +85,8 @@ function conflicts(
       ...(zone === ZONE ? [] : [["kubernetes.zone", what] as const]),
     ];
   }
-  const { hostNames } = all;
-  const nested = [...all.zones, ...domainsOfOthers].find((each) => isNested(each, zone));
-  const isHosts = hostNames.means !== "off" && hostNames.domain !== undefined && isNested(hostNames.domain, zone);
+  const nested = [...all.zones, ...domains].find((each) => isNested(each, zone));
+  const overlap = overlapText(zone, kept);
   return [
     ...(all.behaviour.answersAllTypes ? [] : [["kubernetes.api", NOT_WITH_STRICT] as const]),
     ...(context !== undefined && api === SERVICE_ACCOUNT
@@ -98,8 +97,6 @@ function conflicts(
       : [
           ["kubernetes.zone", `"${zone}" and the zone "${nested}" are the same or nested: remove one of them`] as const,
         ]),
-    ...(isHosts
-      ? [["kubernetes.zone", `"${zone}" overlaps host-domain "${hostNames.domain}": change one of them`] as const]
-      : []),
+    ...(overlap === undefined ? [] : [["kubernetes.zone", overlap] as const]),
   ];
 }

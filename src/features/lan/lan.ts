@@ -160,17 +160,14 @@ class LanInRun implements Running, Outsiders {
   }
 
   #publish(): void {
-    const { hostNames, zones, labels } = this.#settings;
+    const { hostDomain: domain, zones, labels } = this.#settings;
     const engine = this.#parts?.engine;
     if (engine === undefined) return;
     const networkOf = (id: string): NetworkFact | undefined => engine.directory().network(id);
     this.#published = new Map(
       entriesOf(this.#settings)
         .filter(({ view }) => view.kind === "published")
-        .map(({ name, addresses }) => [
-          name,
-          new PublishedNames({ domain: hostNames.domain, zones, labels, addresses, networkOf }),
-        ]),
+        .map(({ name, addresses }) => [name, new PublishedNames({ domain, zones, labels, addresses, networkOf })]),
     );
     for (const fact of engine.directory().containers.values()) this.put(fact);
   }

@@ -7,7 +7,7 @@ import { addressBytes } from "../../base/model/address.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { OwnName, QuestionName, NameSearch, VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../container/facts/fact.ts";
-import { HostZone } from "../../container/host/host-zone.ts";
+import { HostZone } from "../../container/names/host-domain/host-zone.ts";
 import { EVERYWHERE } from "../../container/names/zone/member.ts";
 import { ZoneMembers } from "../../container/names/zone/members.ts";
 import { ReachableAddresses } from "../../container/names/zone/reachable-addresses.ts";

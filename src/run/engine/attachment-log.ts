@@ -6,13 +6,14 @@ import type { Log } from "../../base/log/log.ts";
 import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
-import { HOST_ID } from "../../container/host/host-fact.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 
 interface AttachmentLogParts {
   readonly log: Log;
   readonly limitedLog: RateLimitedLog;
   readonly factOf: (id: string) => ContainerFact | undefined;
+  /** What it means that a namespace is not served which is no container's. */
+  readonly unserved: (id: string) => string | undefined;
 }
 
 const HELD = "nobody answers instead, because a policy is enforced";
@@ -63,7 +64,8 @@ export class AttachmentLog {
 
   #whoAnswers(id: string, code: string): string {
     if (code === "OWNED_ELSEWHERE") return "served by another dns11";
-    if (id === HOST_ID) return "names do not resolve on the host";
+    const unserved = this.#parts.unserved(id);
+    if (unserved !== undefined) return unserved;
     const isCaptured = this.#parts.factOf(id)?.nameservers.kind === "captured";
     return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
   }

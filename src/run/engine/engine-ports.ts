@@ -6,10 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RepairReport } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
-import { HOST_FACT, HOST_ID } from "../../container/host/host-fact.ts";
-import type { HostNames } from "../../container/host/host-names.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
-import { openHostNetwork, readEngineFile, tryReadContainerFile } from "../../container/namespace/engine-host.ts";
+import { openHostNetwork, tryReadContainerFile } from "../../container/namespace/engine-host.ts";
 import { libcOf } from "../../container/namespace/container-libc.ts";
 import { listeningPorts } from "../../container/namespace/listening-ports.ts";
 import { withOwnFiles } from "../../container/namespace/own-files.ts";
@@ -26,7 +24,6 @@ import {
   NO_FEATURE_FIELDS,
   type Repairs,
 } from "../../control/situation/ports.ts";
-import type { Outsiders } from "../../features/contract.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
@@ -35,6 +32,7 @@ import type { ComposeProjectText } from "../../base/model/compose-file.ts";
 import { fingerprintOf } from "../../config/file/file-text.ts";
 import { readComposeInWorker } from "../../config/file/worker.ts";
 import type { ComposePlace } from "../../container/facts/compose.ts";
+import type { Outsiders, OwnNamespace } from "../../features/contract.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
@@ -68,7 +66,9 @@ interface EnginePortsParts {
   /** The current one. */
   readonly directory: Directory;
   readonly outsiders: () => readonly Outsiders[];
-  readonly hostNames: HostNames;
+  readonly ownNamespaces: readonly OwnNamespace[];
+  /** Undefined for the ID of a container. */
+  readonly namespaceOf: (id: string) => OwnNamespace | undefined;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
   readonly roster: Roster;
@@ -84,7 +84,7 @@ export function containersOf(
   parts: EnginePortsParts,
   { querySide, ofFeatures = NO_FEATURE_FIELDS }: Pick<ContainerSideParts, "querySide" | "ofFeatures">,
 ): Containers {
-  const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
+  const { networks, nodes, reconciler, roster, stopped } = parts;
   const ofOutsider = <T>(read: (each: Outsiders) => T | undefined): T | undefined => {
     for (const each of parts.outsiders()) {
       const found = read(each);
@@ -95,22 +95,25 @@ export function containersOf(
   return {
     get facts() {
       const { containers } = parts.directory;
-      const others = [...(hostNames.isOn ? [HOST_FACT] : []), ...parts.outsiders().flatMap(({ facts }) => facts)];
+      const others = [
+        ...parts.ownNamespaces.map(({ fact }) => fact),
+        ...parts.outsiders().flatMap(({ facts }) => facts),
+      ];
       return others.length === 0
         ? containers
         : new Map([...containers, ...others.map((each) => [each.id, each] as const)]);
     },
     decisionOf: (id) => {
-      if (id === HOST_ID) return hostNames.decision;
-      return ofOutsider((each) => each.decisionOf(id)) ?? roster.decisionOf(id);
+      const { decision } = parts.namespaceOf(id) ?? {};
+      return decision ?? ofOutsider((each) => each.decisionOf(id)) ?? roster.decisionOf(id);
     },
     attachmentOf: (id) => reconciler.attachmentOf(id),
     clients: querySide.clients,
     viewOf: (fact) =>
-      fact === HOST_FACT ? hostNames.view : (ofOutsider((each) => each.viewOf?.(fact.id)) ?? roster.viewOf(fact)),
+      parts.namespaceOf(fact.id)?.view ?? ofOutsider((each) => each.viewOf?.(fact.id)) ?? roster.viewOf(fact),
     defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) =>
-      fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
+      parts.namespaceOf(fact.id) === undefined && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
     formerAddresses: () => parts.directory.former.list(),
     formerNames: () => parts.directory.formerNames.list(),
     stopped: async () => await stopped.list(),
@@ -151,11 +154,19 @@ async function attachAfterRelease(
   return "failed";
 }
 
+interface InsideParts extends Pick<ContainerAccess, "hostServers"> {
+  readonly namespaceOf?: EnginePortsParts["namespaceOf"];
+  readonly outsiders?: EnginePortsParts["outsiders"];
+}
+
 export function insideOf(
   { host }: Pick<EngineAccess, "host">,
   { runner }: Pick<Platform, "runner">,
-  outsiders: EnginePortsParts["outsiders"],
-  hostServers: NonNullable<ContainerAccess["hostServers"]> = () => listedServers(host(), undefined),
+  {
+    hostServers = () => listedServers(host(), undefined),
+    namespaceOf = () => undefined,
+    outsiders = () => [],
+  }: InsideParts = {},
 ): ContainerAccess {
   return {
     hostServers,
@@ -196,7 +207,8 @@ export function insideOf(
       }
     },
     open: (fact) => {
-      if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));
+      const namespace = namespaceOf(fact.id);
+      if (namespace !== undefined) return openNamespace(runner, namespace.open().fd);
       for (const each of outsiders()) {
         const fault = each.unreachable?.(fact.id);
         if (fault !== undefined) throw fault;
@@ -213,7 +225,8 @@ export function insideOf(
     },
     resolvConfOf: (fact) => {
       if (outsiders().some((each) => each.decisionOf(fact.id) !== undefined)) return undefined;
-      if (fact === HOST_FACT) return parseResolvConf(readEngineFile(host(), "/etc/resolv.conf") ?? "");
+      const namespace = namespaceOf(fact.id);
+      if (namespace !== undefined) return namespace.resolvConf();
       const { id, resolvConfPath: path } = fact;
       const file = tryReadContainerFile(host(), path ?? "", id);
       return file.kind === "read" ? parseResolvConf(file.text) : undefined;

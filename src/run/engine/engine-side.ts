@@ -3,6 +3,7 @@
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
 import { allDone } from "../../base/lib/all-done.ts";
+import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Gate } from "../../base/lib/gate.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
@@ -11,8 +12,6 @@ import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import type { Bridges } from "../../container/bridge/bridges.ts";
-import { HOST_ID } from "../../container/host/host-fact.ts";
-import type { HostNames } from "../../container/host/host-names.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 import { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
@@ -27,9 +26,9 @@ import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
-import type { HostUpstreams } from "../../container/watch/host-upstreams.ts";
+import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
-import type { EngineCore, Outsiders, Running } from "../../features/contract.ts";
+import type { EngineCore, Outsiders, OwnNamespace, Running } from "../../features/contract.ts";
 import { dialIn } from "../../container/namespace/dial.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
@@ -47,7 +46,6 @@ import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
-import { openHostNames, openHostUpstreams } from "./engine-host.ts";
 import { openResolvConfs } from "./engine-resolv-confs.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
@@ -75,7 +73,6 @@ export class EngineSide implements ContainerSide {
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
-  readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly synced: Gate;
   readonly stopped: StoppedContainers;
@@ -114,7 +111,7 @@ export class EngineSide implements ContainerSide {
     this.#openFeatures();
     this.policed = openPoliced(this, parts, link);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
-    this.#log = new AttachmentLog({ ...parts, factOf });
+    this.#log = new AttachmentLog({ ...parts, factOf, unserved: (id) => this.namespaceOf(id)?.unserved });
     this.#events = new EngineEvents({
       events: parts.events,
       factOf,
@@ -124,9 +121,8 @@ export class EngineSide implements ContainerSide {
     const { nodes, bridges, searches } = openResolvConfs(this, parts, link);
     [this.nodes, this.bridges, this.searches] = [nodes, bridges, searches];
     this.roster = this.#openRoster();
-    this.hostUpstreams = openHostUpstreams(this, parts, link);
+    this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
-    this.hostNames = openHostNames(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -139,12 +135,11 @@ export class EngineSide implements ContainerSide {
     this.synced = this.follower.synced;
     this.containers = containersOf(this, parts);
     this.repairs = repairsOf(this, parts.quarantines);
-    this.inside = insideOf(
-      link,
-      parts.platform,
-      () => this.outsiders(),
-      () => this.hostUpstreams.listed,
-    );
+    this.inside = insideOf(link, parts.platform, {
+      hostServers: () => this.hostUpstreams.listed,
+      namespaceOf: (id) => this.namespaceOf(id),
+      outsiders: () => this.outsiders(),
+    });
   }
 
   get engine(): ContainerSide["engine"] {
@@ -166,6 +161,21 @@ export class EngineSide implements ContainerSide {
     return this.roster.isRefreshed && this.reconciler.isSettled && areSettled;
   }
 
+  /** Those of features that are to be served. */
+  get ownNamespaces(): readonly OwnNamespace[] {
+    return this.features.flatMap(({ namespace }) => (namespace?.isOn === true ? namespace : []));
+  }
+
+  /** Whether rules may redirect what is sent from the engine's host. */
+  get isHostCaptured(): boolean {
+    return this.features.some(({ namespace }) => namespace?.isOn === true);
+  }
+
+  /** Undefined for the ID of a container. */
+  namespaceOf(id: string): OwnNamespace | undefined {
+    return this.features.find(({ namespace }) => namespace?.fact.id === id)?.namespace;
+  }
+
   get areAllKnown(): boolean {
     return this.follower.unknown.size === 0;
   }
@@ -181,7 +191,7 @@ export class EngineSide implements ContainerSide {
       features: this.features,
       clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact),
     });
-    next.names.hostDomain.setDomain(this.hostNames.domain);
+    next.names.hostDomain.setDomain(this.directory.names.hostDomain.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
     // What the last slice took is not part of the round in which everything changes.
@@ -199,8 +209,6 @@ export class EngineSide implements ContainerSide {
       const refreshed = this.refreshed();
       void refreshed.then(ownRound).then(() => next.forgetPredecessor());
       void refreshed.then(ownRound).then(() => this.reconciler.retryKernel());
-      this.hostNames.configure(settings.hostNames);
-      this.hostNames.updateNames();
       this.viewsChanged();
     };
   }
@@ -221,7 +229,6 @@ export class EngineSide implements ContainerSide {
 
   #updateViews(): void {
     this.roster.refresh();
-    this.hostNames.updateNames();
     this.viewsChanged();
   }
 
@@ -246,13 +253,11 @@ export class EngineSide implements ContainerSide {
   }
 
   async abandon(): Promise<void> {
-    this.hostNames.close();
     await Promise.all([this.reconciler.abandon(), ...this.features.map(async (each) => await each.stop?.(true))]);
     this.#closeFiles();
   }
 
   async stop(): Promise<void> {
-    this.hostNames.close();
     await this.reconciler.stop();
     // Last: Docker's resolver may forward to them what it is given back.
     await Promise.all(this.features.map(async (each) => await each.stop?.(false)));
@@ -278,21 +283,25 @@ export class EngineSide implements ContainerSide {
 
   #openFeatures(): void {
     const { platform, querySide, quarantines, journal, hold: keep, inherit, startAfter } = this.#parts;
-    const { engine, host } = this.#link;
+    const { engine, host, info } = this.#link;
     const { openSharedEndpoint, openSubnetEndpoint } = querySide;
     const core: EngineCore = {
       ...platform,
       ...{ host, keep, inherit, startAfter, journal, openSharedEndpoint, openSubnetEndpoint },
+      isRootless: info.isRootless,
       askNetwork: async (name) => await engine.network(name),
       reinspect: (id) => this.follower.reinspect([id]),
       links: this.links,
+      hostServers: () => this.hostUpstreams,
+      updateViews: () => this.#updateViews(),
+      reconciler: () => this.reconciler,
       learnLabel: async (key) => await this.follower.learnLabels([key]),
       directory: () => this.directory,
       putNetwork: (fact) => this.putNetwork(fact),
       roster: () => this.roster,
       quarantineOf: quarantines.reasonFor,
       searchListOf: (fact) => this.searches.listOf(fact),
-      dialFromHost: (server, type) => dialIn(platform.runner, host().network, server, type, this.hostNames.isOn),
+      dialFromHost: (server, type) => dialIn(platform.runner, host().network, server, type, this.isHostCaptured),
     };
     for (const each of this.features) each.engine?.(core);
   }
@@ -323,10 +332,8 @@ export class EngineSide implements ContainerSide {
         ...platform,
         host,
         prove: (claim: NamespaceClaim): ProvenNamespace =>
-          claim.containerId === HOST_ID
-            ? this.hostNames.prove(claim)
-            : proveNamespace(claim, host(), platform.runner.homeId),
-        isHostCaptured: () => this.hostNames.isOn,
+          this.namespaceOf(claim.containerId)?.open(claim) ?? proveNamespace(claim, host(), platform.runner.homeId),
+        isHostCaptured: () => this.isHostCaptured,
         dialInNode: nodeDial({ containers: () => this.directory.containers.values(), host, runner: platform.runner }),
         nextZone: zoneAllocator(),
         openEndpointFor: querySide.openEndpointFor,
@@ -361,16 +368,33 @@ export class EngineSide implements ContainerSide {
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       besides: (fact, decision) => this.features.flatMap((each) => each.besides?.(fact, decision) ?? []),
-      onOthers: () => {
-        this.hostNames.updateNames();
-        this.viewsChanged();
-      },
+      onOthers: () => this.viewsChanged(),
       onDecided: (id) => {
         for (const each of this.features) each.decided?.(id);
       },
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
+  }
+
+  #openHostUpstreams(): HostUpstreams {
+    const { log, querySide, settings } = this.#parts;
+    return new HostUpstreams(
+      {
+        onEvent: eventLogger(log),
+        host: this.#link.host,
+        engineVersion: () => this.#link.info.majorVersion,
+        onChange: (servers) => {
+          this.directory.setHost(servers);
+          this.roster.refresh();
+          querySide.onUpstreamsChanged();
+          for (const each of this.features) each.hostServersChanged?.();
+          this.viewsChanged();
+        },
+        reinspect: (ids) => this.follower.reinspect(ids),
+      },
+      settings,
+    );
   }
 
   #openFollower(): Follower {
@@ -384,7 +408,6 @@ export class EngineSide implements ContainerSide {
         this.#isDisconnected = false;
         if (this.directory.names.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
-        this.hostNames.refresh();
         this.links.hostChanged();
         for (const each of this.features) each.engineConnected?.();
         void this.#refreshHostGateway();
@@ -486,7 +509,7 @@ export class EngineSide implements ContainerSide {
 
   /** They learn of each container behind the roster. */
   get #followers(): readonly Pick<Running, "put" | "remove">[] {
-    return [this.hostNames, ...this.features, this.links];
+    return [...this.features, this.links];
   }
 
   #nameOf(id: string): string {
@@ -502,7 +525,7 @@ export class EngineSide implements ContainerSide {
   /** Nobody waits with a container whose rules are locked. One that locks them again and again is left to Docker's resolver. */
   #onLocked(id: string, wait: LockWait): void {
     this.#log.onLocked(this.#nameOf(id), wait);
-    const isCharged = wait.isWaiting && wait.isOwn && id !== HOST_ID;
+    const isCharged = wait.isWaiting && wait.isOwn && this.namespaceOf(id) === undefined;
     if (isCharged && this.#parts.quarantines.chargeLock(id)) this.roster.refresh();
   }
 

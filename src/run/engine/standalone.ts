@@ -120,7 +120,7 @@ function accessTo(socketPath: string, info: EngineInfo): Access {
     const host = openOwnEngineHost(info, socketPeerPid(socketPath));
     const runner = new NamespaceRunner();
     return {
-      inside: insideOf({ host: () => host }, { runner }, () => []),
+      inside: insideOf({ host: () => host }, { runner }),
       close: () => {
         runner.close();
         closeEngineHost(host);

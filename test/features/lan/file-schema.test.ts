@@ -58,9 +58,8 @@ test("an entry has an address of each family, the view of a network, and forward
 
 test("the domain of names on the host is that of names for other machines", () => {
   const domain = "host-domain: lan.test\n";
-  assert.throws(() => mergeSettings([read(domain)]), { message: /has no effect with host-names: off/ });
   const entry = "listen:\n  lan:\n    address: 192.168.1.10\n    allow: [192.168.1.0/24]\n";
-  assert.equal(mergeSettings([read(domain + entry)]).hostNames.domain, "lan.test");
+  assert.equal(mergeSettings([read(domain + entry)]).hostDomain, "lan.test");
 });
 
 test("whoever would open it to everybody gets a line that says so", () => {

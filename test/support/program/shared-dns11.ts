@@ -8,7 +8,6 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { HOST_ID } from "../../../src/container/host/host-fact.ts";
 import type { Engine } from "../engine/engine.ts";
 import { makeFolder } from "../rig/folder.ts";
 import { waitFor } from "../rig/wait.ts";
@@ -81,7 +80,7 @@ export class SharedDns11 implements AsyncDisposable {
     const expected = running.map(({ Id }) => Id).toSorted();
     await waitFor("dns11 to have seen every container", async () => {
       // Without the host itself, where its programs get container names.
-      const containers = (await instance.status()).containers.filter(({ id }) => id !== HOST_ID);
+      const containers = (await instance.status()).containers.filter(({ id }) => id !== "host");
       const settled = containers.filter(({ state }) => SETTLED.has(state)).map(({ id }) => id);
       return containers.length === settled.length && settled.toSorted().join() === expected.join() ? true : undefined;
     });

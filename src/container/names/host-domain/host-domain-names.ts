@@ -134,6 +134,10 @@ export class HostDomainNames implements NameSource {
     this.#defaultBridge = settings.defaultBridge;
   }
 
+  get domain(): string | undefined {
+    return this.#domain?.text;
+  }
+
   /** Sets the domain, while names of containers resolve on the host. Existing views do not change. */
   setDomain(text: string | undefined): void {
     if (text === this.#domain?.text) return;

@@ -95,7 +95,7 @@ test("what is no setting goes with it: servers of the host, denied and declared 
   before.putNetwork(aNetworkFact());
   before.putContainer(asker);
   before.setHost([{ from: "host", address: "10.0.0.1", port: 53 }]);
-  before.setDenied(["corp.test"]);
+  before.setDenied(["corp.test"], "a setting");
   before.setComplete(false);
   before.names.engineHost.setGateway({ ipv4: "172.17.0.1", ipv6: undefined });
   before.removeContainer(asker.id);

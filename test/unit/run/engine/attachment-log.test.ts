@@ -19,7 +19,12 @@ function levelsOf(...states: readonly AttachmentState[]): string[] {
   const levels: string[] = [];
   const at = (level: string) => (): void => void levels.push(level);
   const log = { debug: at("debug"), info: at("info"), warn: at("warn") } as unknown as Log;
-  const attachmentLog = new AttachmentLog({ log, limitedLog: new RateLimitedLog(log), factOf: () => undefined });
+  const attachmentLog = new AttachmentLog({
+    log,
+    limitedLog: new RateLimitedLog(log),
+    factOf: () => undefined,
+    unserved: () => undefined,
+  });
   for (const state of states) attachmentLog.onState("id", "web", state, false);
   return levels;
 }

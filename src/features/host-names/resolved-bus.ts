@@ -2,10 +2,10 @@
  * ResolvedBus: systemd-resolved, as far as dns11 needs it: whether it runs, which domains its links have, and the
  * settings of one link. It tells when another process has become systemd-resolved, which knows nothing of before.
  */
-import { Fault, codeOf } from "../../../base/lib/fault.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { BUS_NAME, Bus, BusErrorReply } from "./bus.ts";
 import { type BusCall, type BusMessage, type BusReader, type BusWriter, malformed } from "./bus-message.ts";
-import { addressBytes } from "../../../base/model/address.ts";
+import { addressBytes } from "../../base/model/address.ts";
 
 const NAME = "org.freedesktop.resolve1";
 const OBJECT = { destination: NAME, path: "/org/freedesktop/resolve1" };

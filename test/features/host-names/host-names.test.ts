@@ -6,21 +6,21 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { ControlGroup } from "../support/engine/control-group.ts";
-import { ensureImage } from "../support/engine/image.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
-import { TYPE } from "./differential/octets.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
-import { HostClients } from "../support/client/host-clients.ts";
-import { assertNoneFailed } from "../support/client/host-load.ts";
-import { QueryLoop, droppedIn } from "../support/client/query-loop.ts";
-import { type Dns11, type Dns11Options, dns11, startDns11 } from "../support/program/dns11.ts";
-import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import { startDnsmasq } from "../support/servers/real-server.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { ControlGroup } from "../../support/engine/control-group.ts";
+import { ensureImage } from "../../support/engine/image.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { type CommandResult, run, stdoutOf } from "../../support/program/command.ts";
+import { TYPE } from "../../docker/differential/octets.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { HostClients } from "../../support/client/host-clients.ts";
+import { assertNoneFailed } from "../../support/client/host-load.ts";
+import { QueryLoop, droppedIn } from "../../support/client/query-loop.ts";
+import { type Dns11, type Dns11Options, dns11, startDns11 } from "../../support/program/dns11.ts";
+import { SharedDns11 } from "../../support/program/shared-dns11.ts";
+import { startDnsmasq } from "../../support/servers/real-server.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 /** On a loopback, dockerd sends what it forwards from the host's own namespace. */
 const SERVER = "127.0.0.1";
@@ -221,7 +221,7 @@ test("a local user who floods the listener takes nothing from containers, and th
   await using client = await runContainer(engine, { name: "flooded", networks: ["shop_default"] });
   const instance = await shareWithHost();
   await instance.waitFor("flooded", "attached");
-  const program = fileURLToPath(new URL("../hostile/inside/attacker-main.js", import.meta.url));
+  const program = fileURLToPath(new URL("../../hostile/inside/attacker-main.js", import.meta.url));
   const flood = engine.enter(process.execPath, [program, "hostQuestions", String(FLOOD)]);
   let isOver = false;
   const over = flood.finally(() => (isOver = true));

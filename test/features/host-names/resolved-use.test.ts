@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asksResolved, resolvedUse } from "../../../../../src/container/host/resolved/resolved-use.ts";
+import { asksResolved, resolvedUse } from "../../../src/features/host-names/report.ts";
 
 test("glibc asks systemd-resolved first only if resolve stands before dns", () => {
   assert.equal(asksResolved("hosts: files dns\n"), false);

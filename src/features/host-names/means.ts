@@ -6,11 +6,9 @@
 import { isIPv6 } from "node:net";
 
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
-import type { HostMeansReport, HostPolicy } from "../../base/model/host-policy.ts";
+import type { HostMeansReport } from "../../api/status.ts";
 import { RESOLVED_STUBS } from "../../base/model/resolved-stubs.ts";
-import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { HEADER_BYTES, rcodeOf } from "../../base/dns/header.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
@@ -18,21 +16,20 @@ import { queryOf } from "../../base/dns/query.ts";
 import { labelsOf } from "../../base/model/name-query.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import { PROBE_SUFFIX } from "../../base/model/probe-message.ts";
-import type { AttachMode } from "../attach/attach-mode.ts";
-import { type EngineHost, readEngineFile } from "../namespace/engine-host.ts";
-import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
-import { installedMark } from "../rules/installed-mark.ts";
-import { type ControlGroup, type Capture, DOCKER_RESOLVER, type Redirect } from "../capture/capture.ts";
-import { groupId, groupLevel, groupPath } from "../namespace/control-group.ts";
-import { controlGroupsAt } from "../namespace/listeners.ts";
-import { exchange } from "../rules/exchange.ts";
-import type { Subnet } from "./host-subnets.ts";
-import { ResolvedBus, type LinkDomain } from "./resolved/resolved-bus.ts";
-import { ResolvedMode } from "./resolved/resolved-mode.ts";
-import { resolvedUse } from "./resolved/resolved-use.ts";
-import { linkNames, isOwnLink } from "./resolved/tun-link.ts";
+import type { AttachMode } from "../../container/attach/attach-mode.ts";
+import { readEngineFile } from "../../container/namespace/engine-host.ts";
+import { installedMark } from "../../container/rules/installed-mark.ts";
+import { type ControlGroup, type Capture, DOCKER_RESOLVER, type Redirect } from "../../container/capture/capture.ts";
+import { groupId, groupLevel, groupPath } from "../../container/namespace/control-group.ts";
+import { controlGroupsAt } from "../../container/namespace/listeners.ts";
+import { exchange } from "../../container/rules/exchange.ts";
+import type { EngineCore } from "../contract.ts";
+import type { HostPolicy } from "./feature.ts";
 import { HOST_LIMITS } from "./limits.ts";
-import { reverseZones, wireName } from "./reverse-zones.ts";
+import { type Subnet, reverseZones, wireName } from "./members.ts";
+import { NSSWITCH, resolvedUse } from "./report.ts";
+import { ResolvedBus, type LinkDomain } from "./resolved-bus.ts";
+import { ResolvedMode, isOwnLink, linkNames } from "./resolved-mode.ts";
 
 /** What a program asks where resolv.conf names no server. */
 const DEFAULT_SERVER = "127.0.0.1";
@@ -56,16 +53,7 @@ const ZONE_REMEDY = "In containers the zone resolves. Choose another zone, or re
 const DNS_PORT = 53;
 const CGROUP_REMEDY = "Run dockerd and dns11 each as a service, on cgroup version 2, or with --cgroupns host.";
 
-export interface HostMeansParts {
-  readonly runner: NamespaceRunner;
-  readonly memory: NetlinkMemory;
-  readonly ruleBackend: RuleBackendChoice;
-  readonly host: () => EngineHost;
-  /** The host's servers, and its resolv.conf. */
-  readonly upstreams: () => {
-    readonly servers: readonly Server[];
-    readonly resolvConf: { readonly nameservers: readonly string[]; readonly search: readonly string[] };
-  };
+interface HostMeansParts extends Pick<EngineCore, "runner" | "memory" | "ruleBackend" | "host" | "hostServers"> {
   /** The subnets of reachable containers. */
   readonly subnets: () => Iterable<Subnet>;
   /** Another choice may be better now. */
@@ -96,7 +84,7 @@ export class HostMeans {
   #zones: readonly string[] = [];
 
   constructor(policy: HostPolicy, parts: HostMeansParts) {
-    const { host, memory, subnets, upstreams } = parts;
+    const { host, memory, subnets, hostServers } = parts;
     const domains = (): readonly string[] => [policy.domain, ...this.#zones];
     this.#policy = policy;
     this.#parts = parts;
@@ -106,7 +94,7 @@ export class HostMeans {
     );
     this.#captured = hostMode({
       domains,
-      servers: () => upstreams().resolvConf.nameservers,
+      servers: () => hostServers().resolvConf.nameservers,
       subnets,
       spared: () => sparedGroups(host().pid),
     });
@@ -122,7 +110,7 @@ export class HostMeans {
 
   /** The host's servers behind systemd-resolved: what is asked of itself would come back. */
   get uplinks(): Server[] {
-    const { servers } = this.#parts.upstreams();
+    const { servers } = this.#parts.hostServers();
     return servers.flatMap(({ from, address, port }) => (RESOLVED_STUBS.has(address) ? [] : { from, address, port }));
   }
 
@@ -173,7 +161,7 @@ export class HostMeans {
   }
 
   async #byCapture(why: string): Promise<ChosenMeans> {
-    const { nameservers } = this.#parts.upstreams().resolvConf;
+    const { nameservers } = this.#parts.hostServers().resolvConf;
     engineCgroup(this.#parts.host().pid);
     const { zones, warnings } = await this.#freeZones(
       async (domain, remedy) => await this.#requireUnknown(domain, nameservers, remedy),
@@ -184,7 +172,7 @@ export class HostMeans {
   /** Throws a Fault if the domain is not free. A search list may well have a zone: it is made for that. */
   async #freeZones(check: DomainCheck): Promise<{ readonly zones: readonly string[]; readonly warnings: string[] }> {
     const { domain, zones } = this.#policy;
-    requireOutsideSearch(domain, this.#parts.upstreams().resolvConf.search);
+    requireOutsideSearch(domain, this.#parts.hostServers().resolvConf.search);
     const warnings: string[] = [];
     const free: string[] = [];
     await Promise.all([
@@ -226,8 +214,8 @@ export class HostMeans {
   }
 
   get #use(): string | undefined {
-    const nsswitch = readEngineFile(this.#parts.host(), "/etc/nsswitch.conf") ?? "";
-    return resolvedUse(nsswitch, this.#parts.upstreams().resolvConf.nameservers);
+    const nsswitch = readEngineFile(this.#parts.host(), NSSWITCH) ?? "";
+    return resolvedUse(nsswitch, this.#parts.hostServers().resolvConf.nameservers);
   }
 
   /** Other rules would stay after a SIGKILL, and on the host nobody would remove them. */

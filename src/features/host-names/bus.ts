@@ -4,9 +4,9 @@
  */
 import { type Socket, connect } from "node:net";
 
-import { Fault } from "../../../base/lib/fault.ts";
-import { guard } from "../../../base/lib/guard.ts";
-import { HOST_LIMITS } from "../limits.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { HOST_LIMITS } from "./limits.ts";
 import {
   BUS_ERROR,
   BUS_REMEDY,

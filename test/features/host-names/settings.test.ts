@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { HOST_DOMAIN } from "../../../src/config/kinds.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import type { LayerValues } from "../../../src/config/settings-layer.ts";
+import { hostPolicyOf } from "../../../src/features/host-names/feature.ts";
 
 function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
   return mergeSettings([{ source: "file", values, where: (key) => key }]);
@@ -25,9 +26,9 @@ test("a domain with a meaning of its own, an invalid and a very long one are ref
 });
 
 test("host names are off by default, have the zones, and a domain alone is a mistake", () => {
-  assert.deepEqual(settingsOf({}).hostNames, { means: "off", domain: "docker", zones: [] });
+  assert.deepEqual(hostPolicyOf(settingsOf({})), { means: "off", domain: "docker", zones: [] });
   const zone = ["cluster.local"];
-  assert.deepEqual(settingsOf({ "host-names": "capture", "host-domain": "box", zone }).hostNames, {
+  assert.deepEqual(hostPolicyOf(settingsOf({ "host-names": "capture", "host-domain": "box", zone })), {
     means: "capture",
     domain: "box",
     zones: zone,

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { openSync } from "node:fs";
 import { test } from "node:test";
 
-import type { ServedNamespace } from "../../src/container/attach/attach-mode.ts";
-import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { Fault } from "../../src/base/lib/fault.ts";
-import { BusErrorReply } from "../../src/container/host/resolved/bus.ts";
-import type { LinkDomain } from "../../src/container/host/resolved/resolved-bus.ts";
-import { ResolvedMode } from "../../src/container/host/resolved/resolved-mode.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { Netns } from "../support/rig/netns.ts";
+import type { ServedNamespace } from "../../../src/container/attach/attach-mode.ts";
+import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
+import { Fault } from "../../../src/base/lib/fault.ts";
+import { BusErrorReply } from "../../../src/features/host-names/bus.ts";
+import type { LinkDomain } from "../../../src/features/host-names/resolved-bus.ts";
+import { ResolvedMode } from "../../../src/features/host-names/resolved-mode.ts";
+import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
+import { Netns } from "../../support/rig/netns.ts";
 
 const NO_RESOLVED = new BusErrorReply("org.freedesktop.DBus.Error.ServiceUnknown", "it does not exist");
 

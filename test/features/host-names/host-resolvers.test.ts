@@ -6,16 +6,16 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { ControlGroup } from "../support/engine/control-group.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
-import { HostClients } from "../support/client/host-clients.ts";
-import { startDns11 } from "../support/program/dns11.ts";
-import { startDnsmasq } from "../support/servers/real-server.ts";
-import { STUB, startResolved } from "../support/servers/resolved.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { createNetwork, runContainer } from "../../support/engine/container.ts";
+import { ControlGroup } from "../../support/engine/control-group.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { type CommandResult, run, stdoutOf } from "../../support/program/command.ts";
+import { HostClients } from "../../support/client/host-clients.ts";
+import { startDns11 } from "../../support/program/dns11.ts";
+import { startDnsmasq } from "../../support/servers/real-server.ts";
+import { STUB, startResolved } from "../../support/servers/resolved.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const UPSTREAM = "10.53.0.1";
 const DNSMASQ = "127.0.0.1";

@@ -3,13 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Fault } from "../../../../../src/base/lib/fault.ts";
-import {
-  BusWriter,
-  callBytes,
-  messageLength,
-  readMessage,
-} from "../../../../../src/container/host/resolved/bus-message.ts";
+import { Fault } from "../../../src/base/lib/fault.ts";
+import { BusWriter, callBytes, messageLength, readMessage } from "../../../src/features/host-names/bus-message.ts";
 
 const CALL = {
   destination: "org.freedesktop.resolve1",

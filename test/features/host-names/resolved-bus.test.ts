@@ -8,14 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
-import {
-  BusWriter,
-  READ_BYTES_MAX,
-  messageLength,
-  readMessage,
-} from "../../../../../src/container/host/resolved/bus-message.ts";
-import { ResolvedBus, isRefusal } from "../../../../../src/container/host/resolved/resolved-bus.ts";
-import { waitFor } from "../../../../support/rig/wait.ts";
+import { BusWriter, READ_BYTES_MAX, messageLength, readMessage } from "../../../src/features/host-names/bus-message.ts";
+import { ResolvedBus, isRefusal } from "../../../src/features/host-names/resolved-bus.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const [RETURN, ERROR, SIGNAL] = [2, 3, 4];
 const FIELD = { member: 3, error: 4, replySerial: 5, sender: 7, signature: 8 } as const;

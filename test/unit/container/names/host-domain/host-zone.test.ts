@@ -6,15 +6,15 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { HostZone } from "../../../../src/container/host/host-zone.ts";
-import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
-import { DENIED, FOUND, MISS, NameSearch } from "../../../../src/base/model/visible-names.ts";
-import { reverseLabels } from "../../../../src/base/model/address.ts";
-import { hashOf } from "../../../../src/base/model/label-table.ts";
-import { presentation } from "../../../../src/base/dns/name.ts";
-import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
-import { aContainer, anEndpoint, aQuery } from "../../../support/scripted/builders.ts";
-import { placed } from "../../support/reply.ts";
+import { HostZone } from "../../../../../src/container/names/host-domain/host-zone.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { DENIED, FOUND, MISS, NameSearch } from "../../../../../src/base/model/visible-names.ts";
+import { reverseLabels } from "../../../../../src/base/model/address.ts";
+import { hashOf } from "../../../../../src/base/model/label-table.ts";
+import { presentation } from "../../../../../src/base/dns/name.ts";
+import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
+import { aContainer, anEndpoint, aQuery } from "../../../../support/scripted/builders.ts";
+import { placed } from "../../../support/reply.ts";
 
 const COMPOSED = {
   "com.docker.compose.project": "shop",

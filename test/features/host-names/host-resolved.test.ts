@@ -7,13 +7,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { run, stdoutOf } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
-import { HostClients } from "../support/client/host-clients.ts";
-import { HostLoad, assertNoneFailed } from "../support/client/host-load.ts";
-import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { run, stdoutOf } from "../../support/program/command.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { HostClients } from "../../support/client/host-clients.ts";
+import { HostLoad, assertNoneFailed } from "../../support/client/host-load.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
 import {
   type Release,
   type RootProgram,
@@ -23,10 +23,10 @@ import {
   startResolved,
   startSystemBus,
   writeIn,
-} from "../support/servers/resolved.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { withoutIpv6 } from "../support/rig/netns.ts";
-import { waitFor } from "../support/rig/wait.ts";
+} from "../../support/servers/resolved.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { withoutIpv6 } from "../../support/rig/netns.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const UPSTREAM = "10.53.0.1";
 /** What has the domain "box": a file below /etc/systemd, and how the reason calls it. */

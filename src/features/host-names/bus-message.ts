@@ -2,7 +2,7 @@
  * BusMessage: the bytes of D-Bus messages, as far as dns11 needs them: calls with arguments of a few types, and the
  * header and simple values of what comes back. Little-endian, as every system that dns11 runs on.
  */
-import { Fault } from "../../../base/lib/fault.ts";
+import { Fault } from "../../base/lib/fault.ts";
 
 export const BUS_REMEDY = "Restart the system bus (dbus), or use --host-names=capture.";
 

@@ -1,19 +1,21 @@
-// Proves the host's answers from zones and declared names: only addresses that the host can reach, and never more records
-// than the smallest UDP answer holds.
+// Proves the host's answers from zones and declared names: never more records than the smallest UDP answer holds.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
-import { UDP_BYTES_MIN } from "../../../../src/base/dns/sizes.ts";
-import { TYPE } from "../../../../src/base/dns/record-type.ts";
-import { FittingNames } from "../../../../src/container/host/fitting-answers.ts";
-import { reachableFromHost } from "../../../../src/container/host/host-names.ts";
-import type { MemberEndpoint, ZoneMember } from "../../../../src/container/names/zone/member.ts";
-import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
-import { DECLARED, NameSearch, type NameRecords, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
-import { anEndpoint, aQuery } from "../../../support/scripted/builders.ts";
-import { placed } from "../../support/reply.ts";
+import { LOCAL_SOURCE } from "../../../../../src/base/model/local-source.ts";
+import { UDP_BYTES_MIN } from "../../../../../src/base/dns/sizes.ts";
+import { TYPE } from "../../../../../src/base/dns/record-type.ts";
+import { FittingNames } from "../../../../../src/container/names/host-domain/fitting-answers.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import {
+  DECLARED,
+  NameSearch,
+  type NameRecords,
+  type VisibleNames,
+} from "../../../../../src/base/model/visible-names.ts";
+import { aQuery } from "../../../../support/scripted/builders.ts";
+import { placed } from "../../../support/reply.ts";
 
 const NAME = "web.shop.svc.cluster.local";
 
@@ -58,18 +60,4 @@ test("of many as many as fit, not always the same ones", () => {
 test("one record that does not fit is answered, so that a name never becomes empty", () => {
   const long = [new Uint8Array(600)];
   assert.deepEqual(setsOf(new Map([[TYPE.TXT, long]])).get(TYPE.TXT), long);
-});
-
-test("the host is told the addresses that it can reach, and no others", () => {
-  const [v4, v6] = [[Uint8Array.of(172, 20, 0, 2)], [new Uint8Array(16).fill(1)]];
-  const on = (networkId: string): MemberEndpoint => ({ networkId, v4, v6 });
-  const member: ZoneMember = {
-    ...{ id: "web", project: "shop", service: "web", hosts: ["1"], ports: [], isReady: true },
-    endpoints: [on("bridged"), on("macvlan")],
-  };
-  const reachable = [anEndpoint({ networkId: "bridged", ipv4: "172.20.0.2", ipv6: undefined })];
-  const reach = reachableFromHost((id) => (id === "web" ? reachable : []));
-  assert.deepEqual(reach.all(member), { v4, v6: [] });
-  assert.equal(reach.sees(member), true);
-  assert.equal(reach.sees({ ...member, id: "other" }), false);
 });

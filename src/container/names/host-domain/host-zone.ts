@@ -3,9 +3,8 @@
  * SERVICE.PROJECT and N.SERVICE.PROJECT, and any name below these. It has only addresses that the host can reach. What
  * it does not know below the domain does not exist; a name that several containers have resolves to all of them.
  */
-import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
-import { type HostMeansReport, hostMeansText } from "../../base/model/host-policy.ts";
-import { hashOf } from "../../base/model/label-table.ts";
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
+import { hashOf } from "../../../base/model/label-table.ts";
 import {
   DENIED,
   MISS,
@@ -16,11 +15,11 @@ import {
   type QuestionName,
   type ReverseName,
   type VisibleNames,
-} from "../../base/model/visible-names.ts";
-import { NetworkNames } from "../names/docker/network-names.ts";
-import { HostDomain } from "../names/host-domain/host-domain.ts";
-import type { ContainerFact, EndpointFact } from "../facts/fact.ts";
+} from "../../../base/model/visible-names.ts";
+import { NetworkNames } from "../docker/network-names.ts";
+import type { ContainerFact, EndpointFact } from "../../facts/fact.ts";
 import { fittingAddresses } from "./fitting-answers.ts";
+import { HostDomain } from "./host-domain.ts";
 
 /** One container on one network that the host can reach. */
 interface HostMember {
@@ -50,9 +49,9 @@ export class HostZone implements VisibleNames {
     return [`the host's domain ${this.#domain.text}${this.#means}`];
   }
 
-  /** Sets by which method its names reach the programs of the host. */
-  setMeans(report: HostMeansReport | undefined): void {
-    this.#means = report === undefined ? "" : `, ${hostMeansText(report)}`;
+  /** Sets by which means its names reach the programs of the host, in words. */
+  setMeans(text: string | undefined): void {
+    this.#means = text === undefined ? "" : `, ${text}`;
   }
 
   /** Replaces what a container contributes: its endpoints that the host can reach. */
