@@ -35,3 +35,25 @@ test("host names are off by default, have the zones, and a domain alone is a mis
   });
   assert.throws(() => settingsOf({ "host-domain": "box" }), /host-domain: has no effect with host-names: off/);
 });
+
+test("a zone that overlaps the domain is a conflict while host names are on", () => {
+  const zone = ["svc.docker"];
+  assert.throws(
+    () => settingsOf({ zone, "host-names": "capture" }),
+    /zone: zone "svc\.docker" overlaps host-domain "docker": change one of them/,
+  );
+  assert.deepEqual(settingsOf({ zone }).zones, zone);
+});
+
+test("so is one of a feature that answers zones", () => {
+  for (const values of [
+    { "etcd.endpoints": ["http://10.0.0.5:2379"], "etcd.zones": ["box"] },
+    { "kubernetes.api": "/k8s.conf", "kubernetes.zone": "svc.box" },
+  ]) {
+    const all = { ...values, "host-names": "auto", "host-domain": "box" } as LayerValues;
+    assert.throws(
+      () => settingsOf(all),
+      /(?:etcd\.zones|kubernetes\.zone): "(?:svc\.)?box" overlaps host-domain "box"/,
+    );
+  }
+});
