@@ -12,7 +12,6 @@ import { featureParts } from "./feature-parts.ts";
 import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
 import { benchFirstAnswers } from "./first-answers.ts";
-import { benchHost } from "./host.ts";
 import { benchMemory } from "./memory.ts";
 import { type Row, printRows } from "./figures.ts";
 import { benchKernel } from "./kernel.ts";
@@ -52,7 +51,6 @@ const LAST: readonly Part[] = [
   ["page", "The page of dns11 ui beside 200 containers", benchPage],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],
-  ["host", "Names on the host", benchHost],
   ["ui", "The page of dns11 ui in a browser", benchUi],
   ["swarm", "Names of a swarm service", benchSwarm],
   [

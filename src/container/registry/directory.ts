@@ -11,14 +11,12 @@ import type { ContainerServer } from "../../base/model/container-server.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import { isNodeServer } from "../../base/model/server-text.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
-import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { Route, Server, Upstreams, View } from "../../base/model/view.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { NAME_SETTINGS_DEFAULTS, type NameSettings } from "../names/source/name-settings.ts";
 import type { NameSource, NodeContext } from "../names/source/name-source.ts";
 import { NameSources } from "../names/name-sources.ts";
 import type { SharedNames } from "../names/shared-names.ts";
-import type { ReachableAddresses } from "../names/zone/reachable-addresses.ts";
 import { projectOf } from "../facts/compose.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
@@ -248,21 +246,6 @@ export class Directory {
       hasExternalAccess: true,
     });
     return { routes, isNdotsSet: false };
-  }
-
-  /** What the host resolves beside names below its domain: what is declared for everybody, and these zones. */
-  namesOnHost(
-    zones: readonly string[],
-    reachable: ReachableAddresses,
-    servers: readonly string[],
-  ): readonly VisibleNames[] {
-    const { declared, zones: serviceZones } = this.names;
-    const everybodys = declared.forEverybody();
-    return [
-      ...(everybodys === undefined ? [] : [everybodys]),
-      ...serviceZones.namesOnHost(zones, reachable, servers),
-      ...this.names.namesForHost(zones),
-    ];
   }
 
   /** The routes through nodes in the settings, for the host. */

@@ -171,14 +171,20 @@ class HostNames implements OwnNamespace {
     return parseResolvConf(readEngineFile(this.#core.host(), "/etc/resolv.conf") ?? "");
   }
 
-  /** In the order in which containers have them. */
+  /** In the order in which containers have them: what is declared for everybody, the zones, and what is below the domain. */
   #sources(): VisibleNames[] {
     const members = this.#members;
     if (members === undefined) return [];
     const { zones = [] } = this.#chosen ?? {};
     const { nameservers } = this.#core.hostServers().resolvConf;
     const reachable = reachableFromHost((id) => members.reachable(id));
-    const others = this.#core.directory().namesOnHost(zones, reachable, nameservers);
+    const { names } = this.#core.directory();
+    const everybodys = names.declared.forEverybody();
+    const others = [
+      ...(everybodys === undefined ? [] : [everybodys]),
+      ...names.zones.namesOnHost(zones, reachable, nameservers),
+      ...names.namesForHost(zones),
+    ];
     return [...others.map((each) => new FittingNames(each)), members.zone];
   }
 

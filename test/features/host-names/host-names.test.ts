@@ -14,7 +14,7 @@ import { type CommandResult, run, stdoutOf } from "../../support/program/command
 import { TYPE } from "../../docker/differential/octets.ts";
 import { dataOf, dig } from "../../support/client/dig.ts";
 import { HostClients } from "../../support/client/host-clients.ts";
-import { assertNoneFailed } from "../../support/client/host-load.ts";
+import { assertNoneFailed } from "./host-load.ts";
 import { QueryLoop, droppedIn } from "../../support/client/query-loop.ts";
 import { type Dns11, type Dns11Options, dns11, startDns11 } from "../../support/program/dns11.ts";
 import { SharedDns11 } from "../../support/program/shared-dns11.ts";
@@ -415,4 +415,11 @@ test("an engine that shares its control group with dns11 is refused", async () =
   await using instance = await startDns11(other, { args: ["--host-names"] });
   const { reason = "" } = await instance.waitFor("host", "skipped");
   assert.match(reason, /control group.*Run dockerd and dns11 each as a service/);
+});
+
+test("--dry-run lists the host, and touches nothing there", async () => {
+  await shared.stop();
+  const { stdout } = await dns11(["run", "-H", engine.host, "--dry-run", "--host-names"]);
+  assert.match(stdout, /^host\s+serve/m);
+  assert.doesNotMatch((await engine.enter("nft", ["list", "tables"])).stdout, /dns11/);
 });

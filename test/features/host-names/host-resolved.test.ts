@@ -12,7 +12,7 @@ import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import { run, stdoutOf } from "../../support/program/command.ts";
 import { dataOf, dig } from "../../support/client/dig.ts";
 import { HostClients } from "../../support/client/host-clients.ts";
-import { HostLoad, assertNoneFailed } from "../../support/client/host-load.ts";
+import { HostLoad, assertNoneFailed } from "./host-load.ts";
 import { type Dns11, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
 import {
   type Release,
@@ -23,7 +23,7 @@ import {
   startResolved,
   startSystemBus,
   writeIn,
-} from "../../support/servers/resolved.ts";
+} from "./resolved.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 import { withoutIpv6 } from "../../support/rig/netns.ts";
 import { waitFor } from "../../support/rig/wait.ts";

@@ -13,7 +13,7 @@ import { type CommandResult, run, stdoutOf } from "../../support/program/command
 import { HostClients } from "../../support/client/host-clients.ts";
 import { startDns11 } from "../../support/program/dns11.ts";
 import { startDnsmasq } from "../../support/servers/real-server.ts";
-import { STUB, startResolved } from "../../support/servers/resolved.ts";
+import { STUB, startResolved } from "./resolved.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 

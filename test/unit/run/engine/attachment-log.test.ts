@@ -33,6 +33,21 @@ test("a container that cannot be attached is a warning", () => {
   assert.deepEqual(levelsOf(failed("ATTACH_FAILED")), ["warn"]);
 });
 
+test("of a namespace that is no container's it says what that means", () => {
+  const texts: string[] = [];
+  const at = (): void => undefined;
+  const warn = (_: unknown, text: string): void => void texts.push(text);
+  const log = { debug: at, info: at, warn } as unknown as Log;
+  const unserved = (id: string): string | undefined => (id === "host" ? "names do not resolve there" : undefined);
+  const attachmentLog = new AttachmentLog({
+    ...{ log, unserved },
+    limitedLog: new RateLimitedLog(log),
+    factOf: () => undefined,
+  });
+  for (const id of ["host", "web"]) attachmentLog.onState(id, id, failed("ATTACH_FAILED"), false);
+  assert.deepEqual(texts, ["not attached, names do not resolve there", "not attached, Docker's resolver answers"]);
+});
+
 test("one whose namespace is gone is a warning only if it has not ended by the next attempt", () => {
   assert.deepEqual(levelsOf(failed("NAMESPACE_GONE"), CLOSED), ["debug"]);
   assert.deepEqual(levelsOf(failed("NAMESPACE_GONE"), failed("NAMESPACE_GONE")), ["debug", "warn"]);

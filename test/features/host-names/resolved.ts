@@ -8,13 +8,13 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import type { Engine } from "../engine/engine.ts";
-import { cachedRootfs } from "../engine/suite.ts";
-import { type CommandResult, SYSTEM_PATH, run, stdoutOf } from "../program/command.ts";
-import { dig } from "../client/dig.ts";
-import { type NetworkContext, inNetns } from "../rig/netns.ts";
-import { unrefChild } from "../rig/reaper.ts";
-import { inTime, waitFor } from "../rig/wait.ts";
+import type { Engine } from "../../support/engine/engine.ts";
+import { cachedRootfs } from "../../support/engine/suite.ts";
+import { type CommandResult, SYSTEM_PATH, run, stdoutOf } from "../../support/program/command.ts";
+import { dig } from "../../support/client/dig.ts";
+import { type NetworkContext, inNetns } from "../../support/rig/netns.ts";
+import { unrefChild } from "../../support/rig/reaper.ts";
+import { inTime, waitFor } from "../../support/rig/wait.ts";
 
 /** The releases whose systemd-resolved is tested: systemd 252, and 259 or newer. */
 export type Release = "bookworm" | "forky";

@@ -4,14 +4,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { startDns11 } from "../support/program/dns11.ts";
-import { startDnsmasq } from "../support/servers/real-server.ts";
-import { STUB, startResolved, startSystemBus } from "../support/servers/resolved.ts";
-import { steadily } from "./dnsperf.ts";
-import { type Row, median, readable, spreadOf } from "./figures.ts";
-import { RESOLVER } from "./redirect.ts";
+import { createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { startDns11 } from "../../support/program/dns11.ts";
+import { startDnsmasq } from "../../support/servers/real-server.ts";
+import { STUB, startResolved, startSystemBus } from "./resolved.ts";
+import { steadily } from "../../bench/dnsperf.ts";
+import type { FeaturePart } from "../../bench/feature-parts.ts";
+import { type Row, median, readable, spreadOf } from "../../bench/figures.ts";
+import { RESOLVER } from "../../bench/redirect.ts";
 
 const ROUNDS = 5;
 const SECONDS = 3;
@@ -20,9 +21,9 @@ const UPSTREAM = "10.53.0.1";
 // The second one is what resolved is asked when it starts.
 const OUTSIDE = ["address=/outside.test/192.0.2.1", "address=/ok.test/192.0.2.1"];
 
-export async function benchHost(): Promise<Row[]> {
-  return [...(await benchCapture()), ...(await benchResolved())];
-}
+export const parts: readonly FeaturePart[] = [
+  ["host", "Names on the host", async () => [...(await benchCapture()), ...(await benchResolved())]],
+];
 
 // The host's server is dnsmasq.
 async function benchCapture(): Promise<Row[]> {

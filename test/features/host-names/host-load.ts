@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 
-import type { NetworkContext } from "../rig/netns.ts";
-import { STUB } from "../servers/resolved.ts";
-import { type QueryEnd, QueryLoop, droppedIn, outcomesOf } from "./query-loop.ts";
+import type { NetworkContext } from "../../support/rig/netns.ts";
+import { STUB } from "./resolved.ts";
+import { type QueryEnd, QueryLoop, droppedIn, outcomesOf } from "../../support/client/query-loop.ts";
 
 const RATE = 200;
 
