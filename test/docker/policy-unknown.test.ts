@@ -100,7 +100,7 @@ for (const [how, isReplaced] of [
 async function arrivalsFrom(container: Container, address: string): Promise<string[]> {
   internet.arrived();
   const script = `exec 3<>/dev/tcp/${address}/443`;
-  await container.enter("timeout", ["1", "bash", "-c", script]);
+  await container.enter("timeout", ["1", "bash", "--norc", "-c", script]);
   return internet.arrived().filter((each) => each.startsWith(address));
 }
 

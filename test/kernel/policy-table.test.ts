@@ -338,7 +338,7 @@ test("a network is closed before its containers are known, and what dns11 answer
   await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
   assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
   // The machine's own programs, also from its address on that network.
-  const toItself = await network.machine.enter("bash", ["-c", `head -c 2 < /dev/tcp/${GATEWAY[4]}/443`]);
+  const toItself = await network.machine.enter("bash", ["--norc", "-c", `head -c 2 < /dev/tcp/${GATEWAY[4]}/443`]);
   assert.equal(toItself.stdout, "ok");
   await table.setNetworks([]);
   assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
@@ -377,7 +377,7 @@ test("connections that are open stay when their address is closed", async () => 
   const until = new Promise((resolve) => (isClosed = resolve));
   let isOpen = false;
   const onOutput = (): void => void (isOpen = true);
-  const client = policed.netns.enter("bash", ["-c", script], { until, onOutput });
+  const client = policed.netns.enter("bash", ["--norc", "-c", script], { until, onOutput });
   await waitFor("the connection", async () => {
     if (!isOpen) await open();
     return isOpen ? true : undefined;
@@ -407,7 +407,7 @@ test("connections that are older than their policy are judged by it, and those t
       isOpen = true;
       spoken += text.split("said").length - 1;
     };
-    const client = policed.netns.enter("bash", ["-c", script], { onOutput });
+    const client = policed.netns.enter("bash", ["--norc", "-c", script], { onOutput });
     client.catch(() => undefined);
     await waitFor("the connection", () => (isOpen ? true : undefined));
   };
@@ -514,7 +514,7 @@ test("a held address sends nothing, also on open connections, until it is releas
   // Nothing answers what a held address sends, so a client of it waits; any other one is waited for.
   const connects = async (member: Member, seconds: number): Promise<boolean> => {
     const script = `exec 3<>/dev/tcp/${OUTSIDE.other}/443`;
-    return (await member.netns.enter("timeout", [String(seconds), "bash", "-c", script])).code === 0;
+    return (await member.netns.enter("timeout", [String(seconds), "bash", "--norc", "-c", script])).code === 0;
   };
   const isHeld = async (member: Member): Promise<boolean> => !(await connects(member, 1));
   const isOpen = async (member: Member): Promise<boolean> => await connects(member, 60);

@@ -159,7 +159,7 @@ test("a machine has its share of connections, and others have theirs", async () 
 test("packets that are no queries change nothing", async () => {
   const send =
     "for i in $(seq 300); do head -c $((RANDOM % 700 + 1)) /dev/urandom > /dev/udp/$0/53; done; head -c 70000 /dev/urandom > /dev/tcp/$0/53";
-  await other.enter("bash", ["-c", send, HOST]);
+  await other.enter("bash", ["--norc", "-c", send, HOST]);
   assert.deepEqual(dataOf(await dig(other, AT, "+time=5", "+tries=5", "web.docker")), [HOST]);
   assert.ok(instance.isRunning);
   assert.deepEqual((await instance.status()).keeper.restarts, 0);
@@ -171,7 +171,7 @@ test("a flood of one machine leaves the answers to others", async () => {
   const sooner = await report();
   const received = sooner.entries[0]?.queries ?? 0;
   const startMs = performance.now();
-  const ends = friend.enter("timeout", ["8", "bash", "-c", flood, HOST]);
+  const ends = friend.enter("timeout", ["8", "bash", "--norc", "-c", flood, HOST]);
   let answered = 0;
   for (let asked = 0; asked < 20; asked++) {
     if ((await dig(other, AT, "web.docker", "+time=5", "+tries=1")).status === "NOERROR") answered++;

@@ -127,7 +127,8 @@ function portAt(frame: Buffer, at: number): number {
 // What a TCP client sees: open, refused, silent, or its error.
 export async function connectTo(client: NetworkContext, address: string, port: number): Promise<string> {
   const script = `exec 3<>/dev/tcp/${address}/${port} && head -c 2 <&3`;
-  const { code, stdout, stderr } = await client.enter("timeout", [CONNECT_SECONDS, "bash", "-c", script]);
+  // Without --norc it reads ~/.bashrc, as for a remote shell, because its input is a socket; and what that does may take a minute.
+  const { code, stdout, stderr } = await client.enter("timeout", [CONNECT_SECONDS, "bash", "--norc", "-c", script]);
   if (code === 0 && stdout === "ok") return "open";
   if (code === 124) return "silent";
   return /refused/.test(stderr) ? "refused" : stderr;
