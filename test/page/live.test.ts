@@ -260,7 +260,11 @@ test("docker compose down is no bad news, and a crash is", async () => {
   await ofBlog.filter({ hasText: "blog-wiki-1 stopped" }).waitFor();
   await ofBlog.filter({ hasText: "network blog_default removed" }).waitFor();
   assert.equal(await page.locator(".event-bad", { hasText: "blog" }).count(), 0);
-  await shop.service("wiki", ["blog_default"], { project: "blog", isShort: true, keys: { command: "sh -c 'exit 3'" } });
+  await shop.service("wiki", ["blog_default"], {
+    project: "blog",
+    isShort: true,
+    keys: { command: "sh -c 'sleep 3; exit 3'" },
+  });
   await page.locator(".event-bad", { hasText: "blog-wiki-1 exited with code 3" }).waitFor();
   await shop.run(blog.line("down", "-t", "1"));
 });
