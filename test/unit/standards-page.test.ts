@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { SCENARIOS } from "../scenarios/list.ts";
+import { SCENARIOS } from "../forwarder/list.ts";
 
 const ROW = /^\| [\d.]+ +\|[^|]+\| +(.+?) +\|$/gm;
 const TESTS = readdirSync("test/unit", { recursive: true, encoding: "utf8" })

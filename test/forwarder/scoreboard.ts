@@ -12,7 +12,7 @@ export function scoreboard(): string {
     "",
     "What tests of other resolvers and the standards expect of a forwarder, asked of dns11 from outside: a client in a container asks, servers say",
     "what the scenario has them say, and the clock is moved. The facts are those of unbound's and Deckard's scenarios that concern a forwarder, of",
-    "RFC 8906 and of dns-violations (DVE); words, code and packets are our own. `test/scenarios` has them.",
+    "RFC 8906 and of dns-violations (DVE); words, code and packets are our own. `test/forwarder` has them.",
     "",
     `${SCENARIOS.length} apply: ${SCENARIOS.length - different} pass, ${different} differ by design, 0 fail. ${unsuitable} rows do not apply.`,
     ...GROUPS.flatMap((group) => section(group)),

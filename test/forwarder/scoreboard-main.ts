@@ -1,4 +1,4 @@
-// Writes the page of scenarios: node dist/test/scenarios/scoreboard-main.js
+// Writes the page of scenarios: node dist/test/forwarder/scoreboard-main.js
 
 import { writeFileSync } from "node:fs";
 

@@ -17,5 +17,5 @@ for (const [at, scenario] of SCENARIOS.entries())
   test(`${scenario.from}: ${scenario.title}`, async () => await stage.play(scenario, at));
 
 test("the page of scenarios has each of them", () => {
-  assert.equal(readFileSync(DOCUMENT, "utf8"), scoreboard(), "write it: node dist/test/scenarios/scoreboard-main.js");
+  assert.equal(readFileSync(DOCUMENT, "utf8"), scoreboard(), "write it: node dist/test/forwarder/scoreboard-main.js");
 });
