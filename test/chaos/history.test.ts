@@ -42,6 +42,7 @@ test("a container that has ended is found, but for the time in which dns11 could
   assert.match(found({ answers: [late], ended })[0] ?? "", /gone had ended 2000 ms before/);
   assert.deepEqual(found({ answers: [late], ended, unable: [{ fromMs: 3_000, toMs: 4_500 }] }), []);
   assert.deepEqual(found({ answers: [{ ...late, ttl: 600 }], ended }), []);
+  assert.deepEqual(found({ answers: [{ ...late, addresses: ["192.0.2.2"] }], ended }), []);
 });
 
 test("a name at a server that is to be forwarded to nobody is found, unless Docker's resolver has asked", () => {
