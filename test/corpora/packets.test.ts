@@ -59,7 +59,7 @@ before(async () => {
     { timeoutMs: 300_000 },
   );
   packets = readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && !/\\.(?:list|deb|dsc|xz|asc)$/.test(entry.name))
+    .filter((entry) => entry.isFile() && !/\.(?:list|deb|dsc|xz|asc)$/.test(entry.name))
     .map(({ name }) => readFileSync(join(folder, name)))
     .filter(({ length }) => length <= MESSAGE_BYTES_MAX);
 });
