@@ -12,13 +12,12 @@ import { after, before, test } from "node:test";
 import { hostAddressFamilies } from "../../src/metrics/host-address-metrics.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { LifecycleReport } from "../../src/api/status.ts";
-import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
-import { ContainerMetrics } from "../../src/metrics/container-metrics.ts";
-import { Meter } from "../../src/query/record/meter.ts";
+import { familiesOf } from "../../src/metrics/metrics.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
 import { Dns11, dns11 as command, startDns11, variables } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { idleMetrics } from "../support/program/metrics-source.ts";
 import { lint, page, seriesIn, sumOf } from "../support/program/scrape.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
@@ -40,22 +39,7 @@ const LISTENER = {
   lost: 0,
 };
 
-const NO_QUERIES: MetricsSource = {
-  version: "",
-  settings: {},
-  reloads: { done: 0, failed: 0 },
-  isReady: true,
-  descriptorsMax: 0,
-  serving: {
-    meter: new Meter(),
-    readings: { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] },
-    counts: new ContainerMetrics(0),
-    containers: [],
-    isConnected: undefined,
-    policies: [],
-    features: hostAddressFamilies([LISTENER]),
-  },
-};
+const NO_QUERIES = idleMetrics(hostAddressFamilies([LISTENER]));
 
 let engine: Engine;
 let dns11: Dns11;

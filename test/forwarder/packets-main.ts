@@ -52,18 +52,12 @@ function listenAt(address: string): Promise<void>[] {
   ];
 }
 
-/** Those of the client, until it is told to close them. */
+/** Those of the client, which end with it. */
 const sockets = new Map<number, Socket | Stream>();
 
-function send({ key = 0, hex = "", isStream = false, isClosing = false }: Order): void {
+function send({ key = 0, hex = "", isStream = false }: Order): void {
   const message = Buffer.from(hex, "hex");
   const known = sockets.get(key);
-  if (isClosing) {
-    if (known !== undefined && "destroy" in known) known.destroy();
-    else known?.close();
-    sockets.delete(key);
-    return;
-  }
   const onReply = (reply: Buffer): void => print({ key, at: "client", isStream, hex: reply.toString("hex") });
   if (isStream) {
     const stream = known === undefined ? connect(PORT, DOCKER_RESOLVER) : (known as Stream);

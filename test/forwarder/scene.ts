@@ -308,10 +308,10 @@ export class Scene {
   }
 
   /** The records of a reply, as text that names the zone `@`. */
-  texts(records: Reply["answers"], message?: Buffer): string[] {
+  texts(records: Reply["answers"]): string[] {
     return records.map((record) => {
       const owner = record.owner.replace(new RegExp(`\\.?${this.zone}$`, "i"), "") || "@";
-      return `${owner} ${TYPE_NAMES.get(record.type) ?? record.type} ${dataText(record.type, record.data, message)}`.trim();
+      return `${owner} ${TYPE_NAMES.get(record.type) ?? record.type} ${addressText(record.type, record.data)}`.trim();
     });
   }
 
@@ -349,8 +349,6 @@ export interface Said {
   readonly from?: string;
   /** The octets of the whole, but for the ID. */
   readonly raw?: Buffer;
-  /** The connection ends after it. */
-  readonly isClosing?: boolean;
 }
 
 /** A query at a server. */
@@ -394,9 +392,9 @@ export class Received {
   }
 
   reply(said: Said = {}): void {
-    const { from, isClosing = false } = said;
+    const { from } = said;
     const hex = this.#messageOf(said).toString("hex");
-    this.#order({ key: this.#packet.key, hex, ...(from !== undefined && { from }), isClosing });
+    this.#order({ key: this.#packet.key, hex, ...(from !== undefined && { from }) });
   }
 
   /** Ends the connection without a reply. */
@@ -471,10 +469,6 @@ export class Asked {
     return this.#packets.length > 0;
   }
 
-  close(): void {
-    this.#order({ key: this.key, isClosing: true });
-  }
-
   onReply(packet: Packet): void {
     this.#packets.push(packet);
     this.#onPacket?.();
@@ -524,9 +518,8 @@ function dataOf(type: string, words: readonly string[], scene: Scene): Buffer {
   return Buffer.from(first, "hex");
 }
 
-function dataText(type: number, data: Buffer, message?: Buffer): string {
+/** Empty for other types. */
+function addressText(type: number, data: Buffer): string {
   if (type === TYPE.A) return data.join(".");
-  if (type === TYPE.AAAA) return (data.toString("hex").match(/.{4}/g) ?? []).join(":");
-  if (message === undefined) return "";
-  return data.toString("hex");
+  return type === TYPE.AAAA ? (data.toString("hex").match(/.{4}/g) ?? []).join(":") : "";
 }

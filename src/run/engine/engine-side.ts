@@ -168,7 +168,7 @@ export class EngineSide implements ContainerSide {
 
   /** Whether rules may redirect what is sent from the engine's host. */
   get isHostCaptured(): boolean {
-    return this.features.some(({ namespace }) => namespace?.isOn === true);
+    return this.ownNamespaces.length > 0;
   }
 
   /** Undefined for the ID of a container. */

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ContainerMetrics } from "../../../src/metrics/container-metrics.ts";
 import type { Family } from "../../../src/metrics/exposition.ts";
 import { hostAddressFamilies } from "../../../src/metrics/host-address-metrics.ts";
 import { familiesOf } from "../../../src/metrics/metrics.ts";
-import { Meter } from "../../../src/query/record/meter.ts";
+import { idleMetrics } from "../../support/program/metrics-source.ts";
 
 const LISTENER = { name: "listener", isServing: true, queries: 7, refused: { asker: 1, unknown: 2 }, lost: 5 };
 const LAN = { name: "listen:lan", isServing: false, queries: 11, refused: { source: 0, connections: 12 }, lost: 13 };
@@ -22,22 +21,7 @@ function values(name: string, families: readonly Family[]): Record<string, numbe
 }
 
 function exposed(features: readonly Family[]): readonly Family[] {
-  return familiesOf({
-    version: "",
-    settings: {},
-    reloads: { done: 0, failed: 0 },
-    isReady: true,
-    descriptorsMax: 0,
-    serving: {
-      meter: new Meter(),
-      readings: { entries: 0, bytes: 0, bytesMax: 0, nameservers: [] },
-      counts: new ContainerMetrics(0),
-      containers: [],
-      isConnected: undefined,
-      policies: [],
-      features,
-    },
-  });
+  return familiesOf(idleMetrics(features));
 }
 
 test("each has its queries, refusals by reason, losses, and whether it answers at all of its addresses", () => {
