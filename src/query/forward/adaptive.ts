@@ -35,7 +35,7 @@ import { type FreshReply, readFreshReply } from "../wire/shared-reply.ts";
 import { Admission } from "./admission.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Waiter } from "./waiter.ts";
-import type { UpstreamQueryHooks, UpstreamResult } from "./upstream-query-plan.ts";
+import type { EarlierReply, UpstreamQueryHooks, UpstreamResult } from "./upstream-query-plan.ts";
 import { queryFor, queryForKey } from "./shared-query.ts";
 import { type UpstreamRequest, InFlightQuery, cacheKeyOf, hasSignedWaiter } from "./in-flight-query.ts";
 import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
@@ -276,6 +276,7 @@ export class AdaptiveForwarder {
         questionEnd,
         isOptOurs: key !== undefined,
         turn: this.#turn++,
+        earlier: waiters[0]?.earlier,
       },
       this.#hooks,
     );
@@ -304,7 +305,7 @@ export class AdaptiveForwarder {
       this.#writer.endRefresh(key);
       this.#refreshing--;
     }
-    if (result.isClientLimit) this.#requeueOthers(query);
+    if (result.isClientLimit) this.#requeueOthers(query, earlierOf(result));
     if (result.kind === "failed") return this.#finishFailed(query, result, isCurrent && !result.isClientLimit);
     const reply = key === undefined ? undefined : readFreshReply(result.message);
     const matchesQuestion = reply?.questionEnd === questionEnd;
@@ -344,11 +345,15 @@ export class AdaptiveForwarder {
     });
   }
 
-  /** Queries that joined must not fail because of the limits of the first client: they are sent on their own, once. */
-  #requeueOthers({ request: { client, waiters } }: InFlightQuery): void {
+  /**
+   * Queries that joined must not fail because of the limits of the first client: they are sent on their own, once. What is left
+   * of their time may be too little for any reply, so what the first client gets is theirs if nothing better comes.
+   */
+  #requeueOthers({ request: { client, waiters } }: InFlightQuery, earlier: EarlierReply | undefined): void {
     for (const waiter of waiters.filter((one) => one.client !== client && !one.isDone && !one.isRequeued)) {
       waiters.splice(waiters.indexOf(waiter), 1);
       waiter.isRequeued = true;
+      waiter.earlier = earlier;
       guard.defer(waiter.client.number, () => this.#startSafely(waiter));
     }
   }
@@ -448,6 +453,13 @@ export class AdaptiveForwarder {
   #error(code: number, text: string): Buffer | undefined {
     return this.#parts.behaviour.sendsExtendedErrors ? errorOption(code, text) : undefined;
   }
+}
+
+/** Only a reply that others may use as well, by its servers' order; copied, as its memory is used for other replies. */
+function earlierOf(result: UpstreamResult): EarlierReply | undefined {
+  if (result.kind !== "reply" || result.passedOver === undefined || !result.isWhole) return undefined;
+  const { message, rcode, server, isLess } = result;
+  return { message: Buffer.from(message), rcode, server, isLess };
 }
 
 /** Whether the reply has AD if the server has validated it. */

@@ -39,6 +39,14 @@ export type UpstreamResult =
       readonly isClientLimit: boolean;
     };
 
+/** What a server has replied to the same question of another client, for which a server before it was left out. */
+export interface EarlierReply {
+  readonly message: Buffer;
+  readonly rcode: number;
+  readonly server: Server;
+  readonly isLess: boolean;
+}
+
 /** Why one server gave no answer. */
 export interface ServerFailure {
   readonly server: string;
@@ -81,6 +89,8 @@ export interface UpstreamQueryPlan {
   readonly isOptOurs: boolean;
   /** The place in the list to start at, if servers rotate. */
   readonly turn: number;
+  /** Used if no server before its own answers. */
+  readonly earlier: EarlierReply | undefined;
 }
 
 /** Shared by all upstream queries: there may be thousands, so each stores only its own data. */

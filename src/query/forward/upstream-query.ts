@@ -84,6 +84,8 @@ interface GoodReply {
   readonly rcode: number;
   readonly isWhole: boolean;
   readonly isLess: boolean;
+  /** Another client's: a flush may have come after it. */
+  readonly isEarlier?: boolean;
 }
 
 export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCandidate> {
@@ -151,6 +153,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #start(): void {
     const { policy } = this.#plan;
     const now = this.startMs;
+    this.#holdEarlier(now);
     const isAnyServerUp = isAnyUp(this.#candidates, now, this.#plan.clientNumber);
     if (policy.order === "parallel" || (!isAnyServerUp && policy.order === "adaptive")) {
       // No server is known to be up, so there is no preferred order, and a stale answer may be served at once.
@@ -161,13 +164,15 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       this.#stepMs = now + LIMITS.retransmitMs;
       const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
       for (const candidate of this.#candidates)
-        if (isEligible(this.#candidates, candidate)) this.#query(candidate, why, now);
+        if (candidate.state === "untried" && isEligible(this.#candidates, candidate)) this.#query(candidate, why, now);
     } else {
-      for (const candidate of this.#candidates)
-        if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#query(candidate, ON_TRIAL, now);
+      for (const candidate of this.#candidates) {
+        if (candidate.state === "untried" && candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber))
+          this.#query(candidate, ON_TRIAL, now);
+      }
       if (!this.#isDone) this.#queryNext("first in order", now);
     }
-    if (!this.#isDone && !isAnyOpen(this.#candidates)) this.#giveUp();
+    if (!this.#isDone && !this.#useHeld(now) && !isAnyOpen(this.#candidates)) this.#giveUp();
     this.#isStarting = false;
     if (!this.#isDone) this.#arm();
   }
@@ -413,8 +418,19 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     };
     const awaited = this.#awaitedBefore(candidate.place, now);
     if (awaited !== undefined) return this.#hold(answer, awaited, text);
+    const held = this.#held?.candidate;
+    if (held !== undefined && held.place < candidate.place) {
+      this.#noteLower(candidate, held, text, now);
+      this.#useHeld(now);
+      return;
+    }
     this.#journal?.replied(now, nameserver.server, `${text}${this.#whyLower(candidate.place, now)}`);
     this.#use(answer);
+  }
+
+  #noteLower({ nameserver }: UpstreamCandidate, before: UpstreamCandidate, text: string, now: number): void {
+    const what = `${text}: not needed, ${serverText(before.nameserver.server)} comes first`;
+    this.#journal?.note(now, nameserver.server, what);
   }
 
   /** It rejected what the query had beside its question. */
@@ -489,7 +505,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const now = this.#hooks.now();
     const before = this.#held?.candidate;
     if (before !== undefined && before.place < candidate.place) {
-      this.#journal?.note(now, server, `${text}: not needed, ${serverText(before.nameserver.server)} comes first`);
+      this.#noteLower(candidate, before, text, now);
       candidate.state = "held";
       return;
     }
@@ -499,6 +515,15 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     candidate.state = "held";
     this.#held = { ...answer, message: Buffer.from(message) };
     this.#arm();
+  }
+
+  #holdEarlier(now: number): void {
+    const { earlier, share } = this.#plan;
+    const candidate = this.#candidates.find(({ nameserver }) => nameserver.server === earlier?.server);
+    if (earlier === undefined || candidate === undefined || !share.take(earlier.message.length)) return;
+    candidate.state = "held";
+    this.#held = { ...earlier, candidate, isWhole: true, isEarlier: true };
+    this.#journal?.note(now, earlier.server, "has answered before: used if no server before it answers");
   }
 
   /** Uses the reply that is held, unless a server before it may still answer; returns whether it was used. */
@@ -523,12 +548,13 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return why.join("");
   }
 
-  #use({ candidate: { nameserver, place }, message, rcode, isWhole, isLess: lacks }: GoodReply): void {
+  #use({ candidate: { nameserver, place }, message, rcode, isWhole, isLess: lacks, isEarlier }: GoodReply): void {
     const { policy, clientNumber } = this.#plan;
     const isLower = place > 0 && isRanked(policy);
     const before = isLower ? passedOver(this.#candidates, place) : undefined;
     const isClientLimit =
-      isLower && (this.#isClientLimit || isSkippedForOne(this.#candidates, place, this.#hooks.now(), clientNumber));
+      isEarlier === true ||
+      (isLower && (this.#isClientLimit || isSkippedForOne(this.#candidates, place, this.#hooks.now(), clientNumber)));
     this.#end();
     this.#hooks.onResult(this, {
       kind: "reply",

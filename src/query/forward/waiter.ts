@@ -30,6 +30,7 @@ import { withoutHopByHop } from "../wire/hop-options.ts";
 import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
 import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
+import type { EarlierReply } from "./upstream-query-plan.ts";
 
 /** A reply is sent, or copied, before the next one is built, so one buffer serves all. */
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
@@ -59,6 +60,8 @@ export class Waiter {
   #hasSlot = true;
   /** It had joined another client's query and is now sent on its own. */
   isRequeued = false;
+  /** The reply of that query. */
+  earlier: EarlierReply | undefined;
 
   constructor(parts: WaiterParts) {
     this.#parts = parts;
