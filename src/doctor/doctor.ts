@@ -30,6 +30,7 @@ import {
   checkUnservedContainer,
 } from "./checks/container-check.ts";
 import { libcFinding } from "./checks/libc-check.ts";
+import { staleCopyFindings } from "./checks/resolv-conf-check.ts";
 import {
   type ContainerServers,
   queryServer,
@@ -244,9 +245,12 @@ async function diagnoseContainer(
   context: DoctorContext,
   queryOnce: QueryOnce,
 ): Promise<Report> {
-  const { fact, attachment, namespaceKind } = each;
+  const { fact, namespaceKind, copied } = each;
+  const stale = copied === undefined ? [] : staleCopyFindings(copied, context.hostServers, fact);
+  const attachment = [each.attachment, ...stale];
   const report = (findings: readonly Finding[]): Report => ({ subject: fact.name, findings, ...NOTHING });
-  if (namespaceKind === "elsewhere") return report([attachment, ...(await featureFindings(fact, undefined, context))]);
+  if (namespaceKind === "elsewhere")
+    return report([...attachment, ...(await featureFindings(fact, undefined, context))]);
   let fd = -1;
   try {
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
@@ -270,7 +274,7 @@ async function diagnoseContainer(
       upstreamFindings(servers, { fd, fact }, context, queryOnce),
     ]);
     return report([
-      attachment,
+      ...attachment,
       ...findings,
       ...ofFeatures,
       ...(upstream.length > 0 ? upstream : [noUpstreamFinding(whyNoUpstream(each, context))]),
@@ -279,7 +283,7 @@ async function diagnoseContainer(
     ]);
   } catch (error) {
     const unknown = finding("namespace", "unknown", reasonOf(error));
-    return report([attachment, unknown, ...(await featureFindings(fact, undefined, context))]);
+    return report([...attachment, unknown, ...(await featureFindings(fact, undefined, context))]);
   } finally {
     closeQuietly(fd);
   }

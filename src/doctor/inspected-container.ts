@@ -37,6 +37,8 @@ export interface InspectedContainer
   readonly fact: ContainerFact;
   readonly namespaceKind: NamespaceKind;
   readonly attachment: Finding;
+  /** Its resolv.conf, if that is a copy of the host's, and dns11 does not serve it. */
+  readonly copied: string | undefined;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   readonly isServedNode: boolean;
   readonly isInternal: boolean;
@@ -80,6 +82,7 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
       .filter((each) => each !== undefined)
       .map(({ json, split }) => containerFact(json, files.read(json), split))
       .toSorted(byName);
+    const copies = new Map(inspected.map((each) => [each?.json.Id, each && upstreams.copyOfHost(each.json)]));
     const networks = await readNetworks(facts, engine);
     const byId = new Map(facts.map((fact) => [fact.id, fact]));
     const reported = new Map(status?.containers.map((container) => [container.id, container]));
@@ -90,6 +93,7 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
         reported.get(fact.id),
         context,
         byId.get(sharedWith(fact.networkMode) ?? ""),
+        copies.get(fact.id),
       ),
     );
   } finally {
@@ -104,6 +108,7 @@ function inspectedContainer(
   status: ContainerStatus | undefined,
   context: DoctorContext,
   owner: ContainerFact | undefined,
+  copied: string | undefined,
 ): InspectedContainer {
   // What a running dns11 serves there is a setting of its own.
   const isSkipped = status === undefined || status.state === "skipped";
@@ -112,9 +117,11 @@ function inspectedContainer(
   // Whoever looks at the rules waits for their lock, at the latest when it ends.
   const isLocked = status?.code === RULES_LOCKED;
   const namespaceKind = isLocked ? "elsewhere" : namespaceKindOf(decision, fact);
+  const isOnHostFile = namespaceKind === "default-bridge" || fact.networkMode === "host";
   return {
     fact,
     namespaceKind,
+    copied: isOnHostFile ? copied : undefined,
     networkOf,
     isAnswered,
     isNamed: isNamed(fact, networkOf),

@@ -51,7 +51,13 @@ export type NameserversFact =
       readonly isByListener?: true;
     }
   /** Those of its resolv.conf, at which it is served: the container has no resolver of Docker's. */
-  | { readonly kind: "captured"; readonly servers: readonly string[]; readonly isNdotsSet: false }
+  | {
+      readonly kind: "captured";
+      readonly servers: readonly string[];
+      readonly isNdotsSet: false;
+      /** Docker copied them from the host's file, and nobody has changed them since: the host's current servers are meant. */
+      readonly followsHost: boolean;
+    }
   /** The list cannot be determined. */
   | { readonly kind: "unknown" };
 

@@ -4,6 +4,7 @@
  * private engine in a test. Files are read through that process's root, and host servers are queried from its network
  * namespace.
  */
+import { createHash } from "node:crypto";
 import { closeSync, constants, openSync, readlinkSync } from "node:fs";
 
 import { Fault, codeOf } from "../../base/lib/fault.ts";
@@ -102,6 +103,21 @@ export function tryReadEngineFile({ root }: Pick<EngineHost, "root">, path: stri
  */
 export function tryReadContainerFile(host: Pick<EngineHost, "root">, path: string, containerId: string): EngineFile {
   return isContainerPath(path, containerId) ? tryReadEngineFile(host, path) : { kind: "absent" };
+}
+
+/**
+ * Whether the resolv.conf of a container is as the engine wrote it, by the checksum that the engine keeps beside it, outside of
+ * the container; undefined if there is none. Only for files that are copies of the host's: for those of its own resolver the
+ * engine's checksum is of an earlier text.
+ */
+export function isAsWritten(
+  host: Pick<EngineHost, "root">,
+  path: string,
+  { id, text }: { readonly id: string; readonly text: string },
+): boolean | undefined {
+  const kept = tryReadContainerFile(host, `${path}.hash`, id);
+  if (kept.kind !== "read") return undefined;
+  return kept.text.trim() === `sha256:${createHash("sha256").update(text).digest("hex")}`;
 }
 
 /** Whether the engine made the file for the container. */

@@ -109,7 +109,7 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
   const listedBy =
     listed === dockerServers
       ? "Docker's resolver: the container's list of servers cannot be determined"
-      : FALLBACK_ORIGINS[nameservers.kind];
+      : FALLBACK_ORIGINS[listed === host ? "host" : nameservers.kind];
   return { layers, listed, listedBy, hasGateway, isUnclear };
 }
 
@@ -121,6 +121,7 @@ function listedServers(
   if (nameservers.kind === "unknown") return dockerServers;
   // Without host servers, engines up to 27 still have servers of their own.
   if (nameservers.kind === "host") return host.length > 0 ? host : dockerServers;
+  if (nameservers.kind === "captured" && nameservers.followsHost && host.length > 0) return host;
   const servers =
     nameservers.kind === "captured"
       ? nameservers.servers.map((address) => ({ from: "container" as const, address }))

@@ -6,7 +6,13 @@ import type { ReportEvent } from "../../base/model/event.ts";
 import type { Server } from "../../base/model/view.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { addressText, plain } from "../../base/model/address.ts";
-import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
+import {
+  type EngineFile,
+  type EngineHost,
+  isAsWritten,
+  readEngineFile,
+  tryReadContainerFile,
+} from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../facts/fact.ts";
 import { SEARCH_OPTION, labelSearch } from "../facts/label-choices.ts";
 import { DaemonDns } from "./daemon-dns.ts";
@@ -75,7 +81,7 @@ export class HostUpstreams {
     const file = tryReadContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
     const isHostUnread = this.#now.isBusy === true;
     if (file.kind === "busy" || isHostUnread) this.#unread.add(json.Id);
-    if (isOnDefaultBridgeOnly(json)) return capturedNameservers(file);
+    if (isOnDefaultBridgeOnly(json)) return this.#captured(json, file);
     return nameserversOf({
       resolvConf: file.kind === "read" ? file.text : undefined,
       hostServers: () => this.#addressesOfHost(),
@@ -86,6 +92,32 @@ export class HostUpstreams {
       followsHost: this.#settings.behaviour.followsHost,
       daemonDns: () => (isHostUnread ? undefined : this.#daemonDns.readServers()),
     });
+  }
+
+  #captured(json: ContainerJson, file: EngineFile): NameserversFact {
+    if (file.kind !== "read") return { kind: "unknown" };
+    const { text } = file;
+    const servers = capturedServers(parseResolvConf(text).nameservers);
+    const mayFollow = this.#settings.behaviour.followsHost && this.#now.isBusy !== true;
+    const followsHost = mayFollow && this.#isFromHost(json) && this.#isAsWritten(json, text) === true;
+    return { kind: "captured", servers, isNdotsSet: false, followsHost };
+  }
+
+  /** The resolv.conf of a container without Docker's resolver, if it is still the copy of the host's that the engine made at its start. */
+  copyOfHost(json: ContainerJson): string | undefined {
+    const file = tryReadContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
+    if (file.kind !== "read" || !this.#isFromHost(json)) return undefined;
+    // Before Docker 23 there is no checksum for the host's network.
+    const isCopy = this.#isAsWritten(json, file.text) ?? json.HostConfig?.NetworkMode === "host";
+    return isCopy ? file.text : undefined;
+  }
+
+  #isFromHost({ HostConfig }: ContainerJson): boolean {
+    return (HostConfig?.Dns ?? []).length === 0 && this.#daemonDns.readServers()?.length === 0;
+  }
+
+  #isAsWritten({ Id: id, ResolvConfPath: path = "" }: ContainerJson, text: string): boolean | undefined {
+    return isAsWritten(this.#parts.host(), path, { id, text });
   }
 
   /** Applies settings; returns whether the nameservers of containers must be determined again. */
@@ -141,11 +173,6 @@ export class HostUpstreams {
   }
 }
 
-function capturedNameservers(file: EngineFile): NameserversFact {
-  if (file.kind !== "read") return { kind: "unknown" };
-  return { kind: "captured", servers: capturedServers(parseResolvConf(file.text).nameservers), isNdotsSet: false };
-}
-
 /** The servers in order, the upstreams of a stub in parentheses. */
 function textOf({ servers }: HostServers): string {
   return servers.map(({ address, isBackup }) => (isBackup === true ? `(${address})` : address)).join(" ");
@@ -153,7 +180,7 @@ function textOf({ servers }: HostServers): string {
 
 /**
  * The servers in the resolv.conf of a container without Docker's resolver, whose port 53 is captured.
- * The container writes the file: whatever it names, only its own queries are concerned, and they are forwarded to no
+ * The container can write the file: whatever it names, only its own queries are concerned, and they are forwarded to no
  * server that it could not query itself.
  *
  * Those that can be captured, in the order of the file. The zone of a link-local address is no part of a packet.

@@ -2,6 +2,10 @@
  * Resolv.conf check: how the C library in a container reads its resolv.conf. It sends no query: the cost of a search list, and
  * the mistakes that the C library ignores silently, follow from the text.
  */
+import { commandOf } from "../../base/lib/command-line.ts";
+import { isSameAddress } from "../../base/model/address.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { HostServers } from "../../container/watch/host-file.ts";
 import type { ComposePlace } from "../../container/facts/compose.ts";
 import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
@@ -32,6 +36,8 @@ const PLAIN = new Set([
 const GARBLED = /^(?:nameserver |# ExtServers: \[.*)\binvalid IP\b/m;
 const USE_NEWER_DOCKER =
   "Use Docker 29.3 or later; until then, restart Docker in place of reloading it. Then restart the container.";
+/** What Docker writes where the host's file names nothing that a container could reach. */
+const DOCKERS_OWN = ["8.8.8.8", "8.8.4.4", "2001:4860:4860::8888", "2001:4860:4860::8844"];
 const MOUNTED = "; the file is a mount, not the one that Docker wrote";
 const EDITED = "; the file was edited after Docker wrote it";
 const LET_DOCKER_REWRITE = "Restart the container: Docker then writes the file again.";
@@ -77,6 +83,28 @@ function originText(text: string, origin: ContainerResolvConf["origin"], isServe
     (directive) => directives.filter((each) => each === directive).length > 1,
   );
   return isServed && (isDoubled || !directives.includes("nameserver")) ? EDITED : "";
+}
+
+/**
+ * A container without Docker's resolver has the host's file as it was when it started, and asks servers that may be gone: on the
+ * host's network always, on the default bridge unless dns11 serves it.
+ */
+export function staleCopyFindings(
+  text: string,
+  host: Pick<HostServers, "nameservers" | "uplinks">,
+  { name, networkMode }: Pick<ContainerFact, "name" | "networkMode">,
+): Finding[] {
+  const current = [...host.nameservers, ...host.uplinks, ...DOCKERS_OWN];
+  const gone = parseResolvConf(text).nameservers.filter((each) => !current.some((now) => isSameAddress(now, each)));
+  if (gone.length === 0) return [];
+  const now = host.nameservers.length === 0 ? "none" : host.nameservers.join(", ");
+  const detail = `it asks ${gone.join(", ")}, as the host did when it started; the host's resolv.conf names ${now} today`;
+  const fixNow = commandOf("docker", "restart", name);
+  const follow =
+    networkMode === "host"
+      ? ""
+      : " With default-bridge: names, dns11 asks the servers of the host, whatever the file says.";
+  return [{ ...finding("resolv-conf", "warning", detail, `Run: ${fixNow}.${follow}`), fixNow }];
 }
 
 interface FileParts {

@@ -66,6 +66,7 @@ test("the default bridge is served where the setting says so, at the servers of 
     kind: "captured",
     servers,
     isNdotsSet: false,
+    followsHost: false,
   });
   const under = (setting: "off" | "names" | "node", nameservers: ContainerFact["nameservers"]): string => {
     const fact = aContainer({ ...bridged, nameservers });

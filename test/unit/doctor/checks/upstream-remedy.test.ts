@@ -31,7 +31,9 @@ test("a server of the host's file, of a container, of dockerd and of dns11", () 
   });
   const label = { "io.dns11.dns": "10.0.0.9" };
   const host = { nameservers: { kind: "host", isNdotsSet: false } } as const;
-  const captured = { nameservers: { kind: "captured", isNdotsSet: false, servers: ["10.0.0.1"] } } as const;
+  const captured = {
+    nameservers: { kind: "captured", isNdotsSet: false, followsHost: false, servers: ["10.0.0.1"] },
+  } as const;
   const inFile = "Replace nameserver 10.0.0.1 in line 3 of /etc/resolv.conf on the Docker host";
   for (const [found, expected] of [
     [remedy("host", "10.0.0.1"), `${inFile}.`],

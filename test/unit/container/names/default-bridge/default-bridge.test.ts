@@ -67,7 +67,12 @@ test("without the setting the bridge has no names; a container that leaves it ha
 });
 
 test("what the bridge's names do not have goes to the servers of the container's file", () => {
-  const nameservers = { kind: "captured", servers: ["10.0.0.1", "10.0.0.2"], isNdotsSet: false } as const;
+  const nameservers = {
+    kind: "captured",
+    servers: ["10.0.0.1", "10.0.0.2"],
+    isNdotsSet: false,
+    followsHost: false,
+  } as const;
   const { routes } = directoryOf().viewOf({ ...web, nameservers }).upstreams;
   assert.deepEqual(
     routes.map(({ servers }) => servers),
