@@ -135,7 +135,7 @@ export async function runOnHost(engine: Engine, line: string): Promise<string> {
   return stdoutOf(await tryOnHost(engine, line), line);
 }
 
-async function tryOnHost({ hostPid, host, folder }: Engine, line: string): Promise<CommandResult> {
+export async function tryOnHost({ hostPid, host, folder }: Engine, line: string): Promise<CommandResult> {
   const config = join(folder, "docker-client");
   const env = { DOCKER_HOST: host, DOCKER_CONFIG: config, DOCKER_CONTEXT: undefined, DOCKER_API_VERSION: undefined };
   // In a folder that is there as well.

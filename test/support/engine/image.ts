@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { check } from "../program/command.ts";
+import { dirname, join } from "node:path";
+import { check, run } from "../program/command.ts";
 import { countStart } from "../rig/started.ts";
 import type { DockerHost } from "./docker-host.ts";
 
@@ -38,6 +38,27 @@ export function labelledImage(name: string, labels: Readonly<Record<string, stri
 /** The busybox image with a port that it exposes, under another name. */
 export function exposingImage(name: string, port: number): Image {
   return { ...BUSYBOX_IMAGE, name, changes: [...BUSYBOX_IMAGE.changes, `EXPOSE ${port}`] };
+}
+
+/** The busybox image under another name, with more of its applets, and with programs and the libraries that they load, by their paths. */
+export function busyboxWith(
+  name: string,
+  programs: Readonly<Record<string, string>>,
+  applets: readonly string[],
+): Image {
+  const fill = async (root: string): Promise<void> => {
+    await fillBusybox(root);
+    for (const applet of applets) await symlink("busybox", join(root, "bin", applet)).catch(() => undefined);
+    for (const [path, from] of Object.entries(programs)) {
+      const { stdout } = await run("ldd", [from]);
+      const libraries = [...stdout.matchAll(/(?:=> |^\s*)(\/\S+)/gm)].map(([, library = ""]) => [library, library]);
+      for (const [to = "", file = ""] of [[path, from], ...libraries]) {
+        await mkdir(dirname(join(root, to)), { recursive: true });
+        await copyFile(file, join(root, to));
+      }
+    }
+  };
+  return { ...BUSYBOX_IMAGE, name, fill };
 }
 
 export const MACHINE_IMAGE: Image = {
@@ -117,7 +138,7 @@ async function importImage(host: DockerHost, image: Image): Promise<void> {
 }
 
 async function archiveOf(image: Image): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), `${image.name}-`));
+  const folder = await mkdtemp(join(tmpdir(), `${image.name.replaceAll("/", "-")}-`));
   try {
     const root = join(folder, "root");
     await mkdir(root);
