@@ -38,12 +38,22 @@ const REST = [
   "docker/breakages/names",
   "docker/breakages/networks",
   "docker/breakages/servers",
-  // Releases of systemd, etcd and gVisor, a boot of the machine, the builders of images.
+  // The same on other engines, other Nodes, two machines, rootless, with other programs that use the engine.
+  "docker/default-bridge/older",
+  "docker/newer-node",
+  "docker/rootless",
+  "docker/swarm-cluster",
+  "docker/testcontainers",
+  "kind/families",
+  "kind/kind-program",
+  // Releases of systemd, etcd and gVisor, a boot of the machine, the builders of images, a package of Debian.
   "features/listener/builds",
   "features/listener/gvisor",
   "docker/policy-boot",
   "features/etcd/publishing",
   "features/host-names/host-resolved",
+  "features/host-names/host-resolvers",
+  "docker/recipes",
   // Everything compiled again: without each feature, and with the one of docs/internals.
   "features/removal",
   "features/writing",
@@ -90,7 +100,7 @@ const DEFAULT_SECONDS = new Map(
     "docker/breakages/servers": 70,
     "docker/breakages/networks": 180,
     "docker/breakages/reports": 60,
-    "docker/default-bridge": 80,
+    "docker/default-bridge": 50,
     "docker/differential": 90,
     "docker/doctor": 110,
     "features/egress/egress": 80,

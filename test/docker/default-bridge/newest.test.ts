@@ -1,0 +1,3 @@
+import { defaultBridgeOn } from "./on-engine.ts";
+
+defaultBridgeOn("forky");

@@ -1,0 +1,4 @@
+import { defaultBridgeOn } from "./on-engine.ts";
+
+defaultBridgeOn("bookworm");
+defaultBridgeOn("trixie");
