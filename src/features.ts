@@ -5,7 +5,8 @@ import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
 import { LISTENER } from "./features/listener/feature.ts";
+import { WHY } from "./features/why/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
-export const FEATURES = [HOST_NAMES, LISTENER, LAN, ETCD, LAB, QUERY_LOG, KUBERNETES, EGRESS] as const;
+export const FEATURES = [HOST_NAMES, LISTENER, LAN, ETCD, LAB, QUERY_LOG, KUBERNETES, EGRESS, WHY] as const;

@@ -94,6 +94,9 @@ test("every flag that a document names belongs to a command, and every command i
     "no",
     "preserve-credentials",
     "detach-netns",
+    // Of Caddy, and of curl.
+    "adapter",
+    "cacert",
     // Of kubectl.
     "verb",
     "resource",

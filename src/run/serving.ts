@@ -70,10 +70,11 @@ function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofF
 
 export function openFeatures(
   features: readonly FeatureCode[],
-  { querySide, ...core }: Omit<RunCore, "onEvent" | "observe"> & Pick<Serving, "querySide">,
+  { querySide, ...core }: Omit<RunCore, "onEvent" | "observe" | "policyOf"> & Pick<Serving, "querySide">,
 ): readonly Running[] {
   const observe = (observer: QueryObserver): void => querySide.clients.observe(observer);
-  return features.map((feature) => feature.open({ ...core, onEvent: eventLogger(core.log), observe }));
+  const policyOf = querySide.policies.policyOf.bind(querySide.policies);
+  return features.map((feature) => feature.open({ ...core, onEvent: eventLogger(core.log), observe, policyOf }));
 }
 
 export function composeServing(target: ServeTarget, parts: ComposeParts): Serving {

@@ -90,8 +90,8 @@ async function run(title: string, ...projects: readonly string[]): Promise<void>
       // The services have been started, and need a moment until they serve.
       await waitFor(`"${output.join(", ")}" from ${line}`, async () => {
         const said = await tryOnHost(engine, `cd ${first} && ${line}`);
-        const lines = said.stdout.split("\n").map((each) => each.trim().replaceAll(/\s+/g, " "));
-        return output.every((each) => lines.includes(each)) ? true : undefined;
+        const lines = new Set(said.stdout.split("\n").map((each) => each.trim().replaceAll(/\s+/g, " ")));
+        return output.every((each) => lines.has(each)) ? true : undefined;
       });
     }
   } finally {
