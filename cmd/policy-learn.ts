@@ -17,6 +17,7 @@ import { abortOnSignal, stopped } from "./process/signals.ts";
 
 interface LearnOptions extends ControlOptions, ProjectOptions {
   readonly for?: number;
+  readonly wildcards?: boolean;
 }
 
 const WAIT_MIN_MS = 1_000;
@@ -29,6 +30,7 @@ export function addLearn(policy: Command): void {
     )
     .argument("[container]", "its name, Compose service or ID; without one, --project")
     .option("--for <time>", "watch for so long, such as 10m, until Ctrl-C; without it, use what is recorded", readWait)
+    .option("--wildcards", "write a wildcard for five names or more right below one domain of one owner")
     .exitOverride();
   addControlOptions(addProjectOption(learn)).action(
     async (container: string | undefined, options: LearnOptions) => await showLearned(container, options),
@@ -57,7 +59,11 @@ async function showLearned(word: string | undefined, options: LearnOptions): Pro
   const whom = await learnedFor(client, chosen, options);
   const traffic =
     options.for === undefined ? await recordedTraffic(client, chosen) : await watched(client, chosen, options.for);
-  const { text, rules, notes } = learnedPolicy(traffic, whom, new Date().toISOString());
+  const { text, rules, notes } = learnedPolicy(
+    traffic,
+    { ...whom, wildcards: options.wildcards === true },
+    new Date().toISOString(),
+  );
   for (const each of notes) note(each);
   if (traffic.containers.size === 0) note("no container asked or connected to anything");
   note(`${rules} rules; check them with: dns11 policy diff FILE`);

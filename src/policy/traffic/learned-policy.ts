@@ -11,7 +11,7 @@ import { isPrivate } from "../judge/private-address.ts";
 import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy-defaults.ts";
 import { readRule } from "../model/policy-rule.ts";
 import { sharedBelow } from "../model/shared-domains.ts";
-import type { AskedName, Traffic } from "./traffic.ts";
+import type { ContainerTraffic, Traffic } from "./traffic.ts";
 
 /** A domain like co.uk, of which the list of shared domains does not have all. */
 const REGISTRY = /^(?:ac|co|com|edu|gob|gov|gv|info|ltd|mil|name|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
@@ -21,6 +21,8 @@ export interface LearnedFor {
   readonly name: string;
   /** As in the settings: project=NAME; undefined where a label is to choose it. */
   readonly scope: string | undefined;
+  /** Whether many names right below one domain may become a wildcard. */
+  readonly wildcards?: boolean;
 }
 
 export interface LearnedPolicy {
@@ -29,6 +31,12 @@ export interface LearnedPolicy {
   readonly rules: number;
   /** For the operator to know: what was left out, what was generalised. */
   readonly notes: readonly string[];
+}
+
+/** A name that needs a rule: for which types it was asked, by which containers. */
+interface OutsideName {
+  readonly types: ReadonlySet<string>;
+  readonly by: ReadonlySet<string>;
 }
 
 interface Rule {
@@ -46,13 +54,17 @@ const SHOWN_MAX = 3;
 const HOST_SOURCES: ReadonlySet<string> = new Set(["add-host", "engine-host"]);
 const PORTS = new Set(["tcp", "udp"]);
 
-export function learnedPolicy(traffic: Traffic, { name, scope }: LearnedFor, when: string): LearnedPolicy {
+export function learnedPolicy(
+  traffic: Traffic,
+  { name, scope, wildcards = false }: LearnedFor,
+  when: string,
+): LearnedPolicy {
   const notes: string[] = [];
   const all = [...traffic.containers.values()];
   const connections = all.flatMap((each) => each.connections);
-  const { names, odd } = outsideNames(all.flatMap(({ asked }) => [...asked.values()]));
-  const named = nameRules(names, connections, notes);
-  const addressed = addressRules(connections);
+  const { names, odd } = outsideNames(all);
+  const named = nameRules(names, connections, wildcards, notes);
+  const addressed = addressRules(all);
   const rules = [...named, ...addressed].slice(0, POLICY_LIMITS.rules);
   const usesHost =
     all.some(({ asked }) => [...asked.values()].some(({ types }) => [...types.values()].some(isOfHost))) ||
@@ -95,22 +107,29 @@ function isOutside(source: LocalSourceKey | null): boolean {
 }
 
 /** Names that need a rule, each once, and how many of them cannot be written. */
-function outsideNames(asked: readonly AskedName[]): { readonly names: Map<string, Set<string>>; readonly odd: number } {
-  const names = new Map<string, Set<string>>();
-  let odd = 0;
-  for (const { name, types } of asked) {
-    const outside = [...types].filter(([, source]) => isOutside(source)).map(([type]) => type);
-    // The reverse name of an address that was given is allowed with it.
-    if (outside.length === 0 || REVERSE.test(name)) continue;
-    if (!PLAIN_NAME.test(name) || readRule(name).pattern?.before !== "none") odd++;
-    else names.set(name, new Set([...(names.get(name) ?? []), ...outside]));
+function outsideNames(all: readonly ContainerTraffic[]): {
+  readonly names: Map<string, OutsideName>;
+  readonly odd: number;
+} {
+  const names = new Map<string, OutsideName>();
+  const odd = new Set<string>();
+  for (const { container, asked } of all) {
+    for (const { name, types } of asked.values()) {
+      const outside = [...types].filter(([, source]) => isOutside(source)).map(([type]) => type);
+      // The reverse name of an address that was given is allowed with it.
+      if (outside.length === 0 || REVERSE.test(name)) continue;
+      const { types: before = [], by = [] } = names.get(name) ?? {};
+      if (!PLAIN_NAME.test(name) || readRule(name).pattern?.before !== "none") odd.add(name);
+      else names.set(name, { types: new Set([...before, ...outside]), by: new Set([...by, container]) });
+    }
   }
-  return { names, odd };
+  return { names, odd: odd.size };
 }
 
 function nameRules(
-  names: ReadonlyMap<string, ReadonlySet<string>>,
+  names: ReadonlyMap<string, OutsideName>,
   connections: readonly EgressConnection[],
+  wildcards: boolean,
   notes: string[],
 ): Rule[] {
   const rules: Rule[] = [];
@@ -119,7 +138,7 @@ function nameRules(
     string,
     { readonly domain: string; readonly ports: readonly string[]; readonly names: string[] }
   >();
-  for (const [name, types] of [...names].toSorted(([a], [b]) => byDomain(a, b))) {
+  for (const [name, { types }] of [...names].toSorted(([a], [b]) => byDomain(a, b))) {
     const ports = portsOf(name, connections);
     const domain = name.slice(name.indexOf(".") + 1);
     const isUsual = [...types].every((type) => POLICY_DEFAULTS.types.has(parseType(type)));
@@ -130,15 +149,26 @@ function nameRules(
   }
   for (const { domain, ports, names: own } of groups.values()) {
     const wildcard = own.length < WILDCARD_FROM ? undefined : safeWildcard(domain);
-    if (wildcard !== undefined) {
-      const why = `${own.length} names, such as ${own.slice(0, SHOWN_MAX).join(", ")}`;
-      notes.push(`${wildcard} stands for ${why}`);
-      rules.push(...withPorts(wildcard, ports, why));
-    } else
-      for (const name of own)
-        rules.push(...withPorts(name, ports, ports.length === 0 ? "asked; no connection seen" : "asked"));
+    const what = `${own.length} names, such as ${own.slice(0, SHOWN_MAX).join(", ")}`;
+    if (wildcard !== undefined && wildcards) {
+      notes.push(`${wildcard} stands for ${what}`);
+      rules.push(...withPorts(wildcard, ports, what));
+      continue;
+    }
+    if (wildcard !== undefined) notes.push(`--wildcards would write ${wildcard} for ${what}`);
+    for (const name of own) {
+      const by = `asked by ${listed(names.get(name)?.by ?? [])}`;
+      rules.push(...withPorts(name, ports, ports.length === 0 ? `${by}; no connection seen` : by));
+    }
   }
   return rules;
+}
+
+/** The names of some containers, and how many more there are. */
+function listed(containers: Iterable<string>): string {
+  const all = [...containers].toSorted().map((each) => each.replaceAll(/[^\w.-]/g, "?"));
+  const more = all.length > SHOWN_MAX ? ` and ${all.length - SHOWN_MAX} more` : "";
+  return `${all.slice(0, SHOWN_MAX).join(", ")}${more}`;
 }
 
 function withPorts(subject: string, ports: readonly string[], why: string): Rule[] {
@@ -154,20 +184,23 @@ function portsOf(name: string, connections: readonly EgressConnection[]): string
 }
 
 /** Addresses that nobody had asked for, and those of names that are not public: answers with these need a rule of their own. */
-function addressRules(connections: readonly EgressConnection[]): Rule[] {
-  const rules = new Map<string, Rule>();
-  for (const connection of connections) {
-    const { address, port, protocol, names, owner } = connection;
-    if (owner !== null) continue;
-    const bytes = plain(address);
-    if (names.length > 0 && (bytes === undefined || !isPrivate(bytes))) continue;
-    const bracketed = address.includes(":") ? `[${address}]` : address;
-    const text = port === null || !PORTS.has(protocol) ? address : `${bracketed}:${port}/${protocol}`;
-    const plainNames = names.filter((name) => PLAIN_NAME.test(name));
-    const why = names.length === 0 ? "never asked" : `not public; ${plainNames.slice(0, SHOWN_MAX).join(", ")}`;
-    if (!rules.has(text)) rules.set(text, { text, why });
+function addressRules(all: readonly ContainerTraffic[]): Rule[] {
+  const found = new Map<string, { readonly why: string; readonly by: Set<string> }>();
+  for (const { container, connections } of all) {
+    for (const { address, port, protocol, names, owner } of connections) {
+      if (owner !== null) continue;
+      const bytes = plain(address);
+      if (names.length > 0 && (bytes === undefined || !isPrivate(bytes))) continue;
+      const bracketed = address.includes(":") ? `[${address}]` : address;
+      const text = port === null || !PORTS.has(protocol) ? address : `${bracketed}:${port}/${protocol}`;
+      const plainNames = names.filter((name) => PLAIN_NAME.test(name));
+      const why = names.length === 0 ? "never asked" : `not public; ${plainNames.slice(0, SHOWN_MAX).join(", ")}`;
+      const known = found.get(text) ?? { why, by: new Set() };
+      known.by.add(container);
+      found.set(text, known);
+    }
   }
-  return [...rules.values()];
+  return [...found].map(([text, { why, by }]) => ({ text, why: `${why}, by ${listed(by)}` }));
 }
 
 /** Those of one domain stand together. */

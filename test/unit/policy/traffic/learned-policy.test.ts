@@ -71,8 +71,8 @@ function trafficOf(queries: readonly QueryReport[], ...connections: EgressConnec
   return traffic;
 }
 
-function rulesOf(traffic: Traffic): string[] {
-  const { text } = learnedPolicy(traffic, { name: "shop", scope: "project=shop" }, "now");
+function rulesOf(traffic: Traffic, wildcards = false): string[] {
+  const { text } = learnedPolicy(traffic, { name: "shop", scope: "project=shop", wildcards }, "now");
   return [...text.matchAll(/^ {6}- (".*?") # /gm)].map(([, rule = ""]) => JSON.parse(rule) as string);
 }
 
@@ -119,16 +119,38 @@ test("connections from before are not learned", () => {
   assert.deepEqual(rulesOf(traffic), []);
 });
 
-test("many names of one owner become a wildcard, and the file says so; of strangers, never", () => {
+test("each rule says who needs it, and a domain's names stand together", () => {
+  const by = (container: string, name: string): QueryReport => aQuery(name, { container });
+  const queries = [by("b", "z.test"), by("a", "z.test"), by("a", "b.example.com"), by("a", "a.example.com")];
+  for (const container of ["c", "d", "e"]) queries.push(by(container, "z.test"));
+  const traffic = trafficOf(queries, aConnection({ address: "198.51.100.1" }));
+  const { text } = learnedPolicy(traffic, { name: "shop", scope: "project=shop" }, "now");
+  assert.deepEqual(text.split("\n").slice(-6, -1), [
+    "    allow:",
+    '      - "a.example.com" # asked by a; no connection seen',
+    '      - "b.example.com" # asked by a; no connection seen',
+    '      - "z.test" # asked by a, b, c and 2 more; no connection seen',
+    '      - "198.51.100.1:443/tcp" # never asked, by app',
+  ]);
+});
+
+test("where that is wanted, many names of one owner become a wildcard, and the file says so; of strangers, never", () => {
   const queries = (domain: string, type = "A"): QueryReport[] =>
     [1, 2, 3, 4, 5].map((each) => aQuery(`n${each}.${domain}`, { type }));
-  assert.deepEqual(rulesOf(trafficOf(queries("cdn.example.com"))), ["*.cdn.example.com"]);
-  const { notes, text } = learnedPolicy(trafficOf(queries("example.com")), { name: "shop", scope: undefined }, "now");
+  assert.deepEqual(rulesOf(trafficOf(queries("cdn.example.com")), true), ["*.cdn.example.com"]);
+  assert.equal(rulesOf(trafficOf(queries("cdn.example.com"))).length, 5);
+  const whom = { name: "shop", scope: undefined };
+  assert.match(
+    learnedPolicy(trafficOf(queries("cdn.example.com")), whom, "now").notes.join("\n"),
+    /^--wildcards would write \*\.cdn\.example\.com for 5 names, such as n1\./,
+  );
+  const learned = learnedPolicy(trafficOf(queries("example.com")), { ...whom, wildcards: true }, "now");
+  const { notes, text } = learned;
   assert.match(notes.join(), /\*\.example\.com stands for 5 names/);
   assert.match(text, /io\.dns11\.policy=shop/);
   for (const shared of ["github.io", "co.uk", "com", "eu-west-1.amazonaws.com"])
-    assert.equal(rulesOf(trafficOf(queries(shared))).length, 5, shared);
-  assert.equal(rulesOf(trafficOf(queries("example.com", "TXT"))).length, 5, "a type that wildcards do not allow");
+    assert.equal(rulesOf(trafficOf(queries(shared)), true).length, 5, shared);
+  assert.equal(rulesOf(trafficOf(queries("example.com", "TXT")), true).length, 5, "a type that wildcards do not allow");
   assert.equal(safeWildcard("com"), undefined);
 });
 
@@ -142,7 +164,7 @@ test("no name that a container asks is another rule than that name, whatever it 
     property(string({ maxLength: 80 }), (name) => {
       const { text } = learnedPolicy(trafficOf([aQuery(name)]), { name: "shop", scope: "project=shop" }, "now");
       for (const line of text.split("\n").filter((each) => each.startsWith("      - "))) {
-        const [, rule = ""] = /^ {6}- (".*?") # asked; no connection seen$/.exec(line) ?? [];
+        const [, rule = ""] = /^ {6}- (".*?") # asked by app; no connection seen$/.exec(line) ?? [];
         assert.equal(JSON.parse(rule), name.toLowerCase());
       }
     }),
