@@ -22,6 +22,8 @@ export interface Behaviour extends ForwardingBehaviour {
   readonly reversesAllIpv6: boolean;
   /** A link whose target does not exist hides no other name. */
   readonly skipsDanglingLinks: boolean;
+  /** An address on a network whose containers cannot reach each other gives way to one of the same container on another network. */
+  readonly prefersReachable: boolean;
   /** Owner names of our answers are always compressed, not only when they would not fit otherwise. */
   readonly compresses: boolean;
   /** Queries of one TCP connection are processed concurrently, and are as many as the client likes (RFC 7766). */
@@ -108,6 +110,7 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   ignoresCase: false,
   reversesAllIpv6: false,
   skipsDanglingLinks: false,
+  prefersReachable: false,
   compresses: false,
   pipelines: false,
   answersSpecialNames: false,
@@ -129,6 +132,7 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   ignoresCase: true,
   reversesAllIpv6: true,
   skipsDanglingLinks: true,
+  prefersReachable: true,
   compresses: true,
   pipelines: true,
   answersSpecialNames: true,

@@ -137,6 +137,8 @@ export interface NetworkFact {
   readonly driver: string;
   readonly scope: string;
   readonly isInternal: boolean;
+  /** The option, as it is typed, that keeps its containers from reaching each other there. */
+  readonly apartBy?: string;
   /** The Compose project that made it. */
   readonly project: string | undefined;
   /** The link of the engine's host that its containers are connected to; only the driver `bridge` has one. */

@@ -66,7 +66,7 @@ export class NameSources {
       new ProjectNames(settings, networkOf),
       (this.hostDomain = new HostDomainNames({ settings, networkOf, containers, onChange })),
       // Wildcards come after every exact name.
-      new ExtraNames(),
+      new ExtraNames(networkOf),
       // Whoever else has the name has it now.
       (this.stopped = new StoppedNames(settings, networks.hasAddress.bind(networks))),
     ];

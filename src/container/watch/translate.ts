@@ -28,6 +28,12 @@ import { type SplitConfig, splitConfig } from "./split-config.ts";
 const SHORT_ID_LENGTH = 12;
 /** The option of a network that names its bridge. */
 const BRIDGE_NAME = "com.docker.network.bridge.name";
+/** Whether its containers may reach each other: "false", in all forms that Docker reads. */
+const ICC = "com.docker.network.bridge.enable_icc";
+/** What the kernel then does by itself. */
+const MACVLAN_MODE = "macvlan_mode";
+const PRIVATE = "private";
+const FALSE: ReadonlySet<string | undefined> = new Set(["0", "f", "F", "false", "FALSE", "False"]);
 
 /** Whether the container and its network are up; between two starts of a restart policy neither is. */
 export function isUp({ State: state }: ContainerJson): boolean {
@@ -112,11 +118,14 @@ export function networkFact(json: NetworkJson): NetworkFact {
     driver: json.Driver ?? "",
     scope: json.Scope ?? "local",
     isInternal: json.Internal === true,
+    ...(json.Driver === "macvlan" &&
+      json.Options?.[MACVLAN_MODE] === PRIVATE && { apartBy: `${MACVLAN_MODE}=${PRIVATE}` }),
     project: json.Labels?.[COMPOSE_LABEL.project],
     ...(json.Driver === "bridge" && {
       bridge: json.Options?.[BRIDGE_NAME] || `br-${json.Id.slice(0, SHORT_ID_LENGTH)}`,
       addressBlocks: subnetsOf(json),
       gateways: (json.IPAM?.Config ?? []).flatMap(({ Gateway: gateway }) => gateway || []),
+      ...(FALSE.has(json.Options?.[ICC]) && { apartBy: `${ICC}=false` }),
     }),
     ...(json.Scope === "swarm" && {
       swarm: {

@@ -15,6 +15,7 @@ import {
   type ReverseName,
   type NamesTrace,
 } from "../../../base/model/visible-names.ts";
+import type { NameEntry } from "../source/name-entry.ts";
 import type { NetworkNames } from "./network-names.ts";
 
 /** One reading of a name: whole, or as NAME.NETWORK. */
@@ -24,7 +25,7 @@ interface NameCandidate {
   readonly links: string[];
   readonly misses: string[];
   readonly hidden: string[];
-  hit: { readonly layer: "links" | "names"; readonly what: string } | undefined;
+  hit: { readonly layer: "links" | "names"; readonly what: string; apart?: string } | undefined;
 }
 
 /** A reverse name has 33 readings as NAME.NETWORK. */
@@ -48,18 +49,27 @@ export interface VisibleNetwork {
   readonly suffixFolded: Uint8Array | undefined;
   readonly names: NetworkNames;
   readonly links: readonly ContainerLink[];
+  /** The option that keeps its containers from reaching each other. */
+  readonly apartBy?: string | undefined;
+}
+
+/** The container that asks. */
+interface Asker {
+  readonly id: string;
+  /** Its Compose project. */
+  readonly project: string | undefined;
 }
 
 export class DockerNames implements VisibleNames {
   readonly kind: LocalSource;
   readonly #networks: readonly VisibleNetwork[];
-  readonly #project: string | undefined;
+  readonly #asker: Asker | undefined;
 
-  /** `networks` in search order; `project` is the container's own. */
-  constructor(networks: readonly VisibleNetwork[], project?: string, kind: LocalSource = LOCAL_SOURCE.network) {
+  /** `networks` in search order. */
+  constructor(networks: readonly VisibleNetwork[], asker?: Asker, kind: LocalSource = LOCAL_SOURCE.network) {
     this.kind = kind;
     this.#networks = networks;
-    this.#project = project;
+    this.#asker = asker;
   }
 
   get places(): readonly string[] {
@@ -100,7 +110,7 @@ export class DockerNames implements VisibleNames {
     labels: number,
     isQualified: boolean,
     trace: SearchTrace | undefined,
-  ): NameAddresses | undefined {
+  ): NameEntry | undefined {
     const networks = this.#networks;
     const length = name.lengthOf[labels] as number;
     trace?.beginCandidate(name.folded, length, name.foldedLength);
@@ -111,7 +121,13 @@ export class DockerNames implements VisibleNames {
       if (link?.target === undefined) continue;
       const hit = network.names.lookup(link.target, link.target.length, link.targetHash);
       trace?.recordLink(network.name, link.target, hit !== undefined);
-      if (hit !== undefined) return hit;
+      if (hit === undefined) continue;
+      if (network.apartBy === undefined) return hit;
+      const { target, targetHash } = link;
+      const elsewhere = isQualified
+        ? undefined
+        : (names: NetworkNames): NameEntry | undefined => names.lookup(target, target.length, targetHash);
+      return this.#reachable(hit, network, behaviour, elsewhere, trace);
     }
     const hash = name.hashOf[labels] as number;
     for (const network of networks) {
@@ -126,15 +142,41 @@ export class DockerNames implements VisibleNames {
         trace?.recordHidden(network.name);
         continue;
       }
-      if (isQualified || this.#project === undefined || !behaviour.prefersOwnProject) {
-        trace?.recordLookup(network.name, true);
-        return hit;
-      }
-      const own = hit.inProject(this.#project);
-      trace?.recordLookup(network.name, true, own === hit ? undefined : this.#project);
-      return own;
+      const project = isQualified || !behaviour.prefersOwnProject ? undefined : this.#asker?.project;
+      const own = project === undefined ? hit : hit.inProject(project);
+      trace?.recordLookup(network.name, true, own === hit ? undefined : project);
+      if (network.apartBy === undefined) return own;
+      const elsewhere = isQualified
+        ? undefined
+        : (names: NetworkNames): NameEntry | undefined => names.lookup(name.folded, length, hash);
+      const other = this.#reachable(own, network, behaviour, elsewhere, trace);
+      return other === own || project === undefined ? other : other.inProject(project);
     }
     return undefined;
+  }
+
+  /**
+   * What is found on a network that keeps its containers apart leads nowhere: if one of these containers has the name on another
+   * network, too, that is answered. `elsewhere` looks the name up there; whoever names the network wants this one.
+   */
+  #reachable(
+    found: NameEntry,
+    { name, apartBy = "" }: VisibleNetwork,
+    { prefersReachable }: Behaviour,
+    elsewhere: ((names: NetworkNames) => NameEntry | undefined) | undefined,
+    trace: SearchTrace | undefined,
+  ): NameEntry {
+    if (found.isOnlyOf(this.#asker?.id)) return found;
+    if (prefersReachable && elsewhere !== undefined) {
+      for (const network of this.#networks) {
+        const other = network.apartBy === undefined ? elsewhere(network.names) : undefined;
+        if (other?.sharesHolder(found) !== true) continue;
+        trace?.recordApart(name, apartBy, network.name);
+        return other;
+      }
+    }
+    trace?.recordApart(name, apartBy, undefined);
+    return found;
   }
 }
 
@@ -202,6 +244,14 @@ class SearchTrace {
     else this.#candidate?.misses.push(network);
   }
 
+  /** It was found on a network that keeps its containers apart, and perhaps on another one. */
+  recordApart(network: string, apartBy: string, other: string | undefined): void {
+    const instead = other === undefined ? "" : `, so its addresses on ${quoted(other)} are answered`;
+    const { hit } = this.#candidate ?? {};
+    if (hit !== undefined)
+      hit.apart = `; containers on ${quoted(network)} cannot reach each other (${apartBy})${instead}`;
+  }
+
   /** A link to a name that does not exist hides a container's name, as in Docker. */
   recordHidden(network: string): void {
     this.#candidate?.hidden.push(network);
@@ -236,14 +286,14 @@ class SearchTrace {
       network !== undefined && hit === undefined && links.length + misses.length + hidden.length === 0;
     if (!isUnknownNetwork) this.#endSplits();
     const add = (layer: "links" | "names", text: string): void => this.#trace.record(layer, text);
-    if (hit?.layer === "links") return add("links", `${quoted(name)} is ${hit.what}`);
+    if (hit?.layer === "links") return add("links", `${quoted(name)} is ${hit.what}${hit.apart ?? ""}`);
     if (links.length > 0) add("links", `${quoted(name)} is ${links.join("; ")}`);
     else if (network === undefined) add("links", `this container has no link ${quoted(name)}`);
     for (const each of hidden)
       add("names", `${quoted(name)} on ${quoted(each)} is hidden by a link whose target does not exist`);
     if (hit !== undefined) {
       const before = misses.length === 0 ? "" : ` (not found on ${list(misses)}, which is searched first)`;
-      return add("names", `${quoted(name)} is ${hit.what}${before}`);
+      return add("names", `${quoted(name)} is ${hit.what}${before}${hit.apart ?? ""}`);
     }
     if (misses.length > 0) return add("names", `no container has the name ${quoted(name)} on ${list(misses)}`);
     if (hidden.length > 0) return;

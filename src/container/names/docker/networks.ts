@@ -107,7 +107,7 @@ export class DockerNetworks implements NameSource {
 
   namesFor(container: ContainerFact): DockerNames {
     const networks = this.joinedBy(container).flatMap(({ endpoint }) => this.#visible(endpoint));
-    return new DockerNames(networks, projectOf(container, this.#labels));
+    return new DockerNames(networks, { id: container.id, project: projectOf(container, this.#labels) });
   }
 
   #removeFrom(id: string, networkId: string): void {
@@ -123,12 +123,12 @@ export class DockerNetworks implements NameSource {
 
 /** A network as a container with these links sees it. */
 export function visibleNetwork(
-  { id, name }: Pick<NetworkFact, "id" | "name">,
+  { id, name, apartBy }: Pick<NetworkFact, "id" | "name" | "apartBy">,
   names: NetworkNames,
   links: readonly string[] = [],
 ): VisibleNetwork {
   const suffix = spelledLabels(name);
-  return { id, name, suffix, suffixFolded: suffix && folded(suffix), names, links: linksOf(links) };
+  return { id, name, suffix, suffixFolded: suffix && folded(suffix), names, links: linksOf(links), apartBy };
 }
 
 function suffixLength({ visible }: KnownNetwork): number {

@@ -15,8 +15,9 @@ import {
 import { presentation, wireLabels } from "../../../base/dns/name.ts";
 import { WILDCARD } from "../../../base/model/extra-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import { type ContainerFact, type EndpointFact, isUserDefined } from "../../facts/fact.ts";
+import { type ContainerFact, type EndpointFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { aliasWildcards, labelNames } from "../../facts/label-names.ts";
+import { apartLast } from "../source/apart-last.ts";
 import type { NameSource, NameTraits, NamedContainer } from "../source/name-source.ts";
 import { SuffixTable } from "../source/suffix-table.ts";
 import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
@@ -73,6 +74,11 @@ class VisibleExtras implements VisibleNames {
 
 export class ExtraNames implements NameSource {
   readonly #networks = new Map<string, NetworkExtras>();
+  readonly #networkOf: (id: string) => NetworkFact | undefined;
+
+  constructor(networkOf: (id: string) => NetworkFact | undefined) {
+    this.#networkOf = networkOf;
+  }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
   join({ fact, before, labels, traits }: NamedContainer): void {
@@ -96,10 +102,12 @@ export class ExtraNames implements NameSource {
   /** The networks of a container have their tables from the first container on: names may come later. */
   namesFor({ endpoints }: ContainerFact): VisibleNames {
     const userDefined = endpoints.filter(({ networkName }) => isUserDefined(networkName));
+    const ordered = userDefined.toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1));
     return new VisibleExtras(
-      userDefined
-        .toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1))
-        .map(({ networkId, networkName: network }) => ({ network, extras: this.#extrasOf(networkId) })),
+      apartLast(ordered, this.#networkOf).map(({ networkId, networkName: network }) => ({
+        network,
+        extras: this.#extrasOf(networkId),
+      })),
     );
   }
 

@@ -17,6 +17,7 @@ import {
 import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import { serviceName } from "../../facts/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
+import { apartLast } from "../source/apart-last.ts";
 import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
 import type { NameSource, NamedContainer } from "../source/name-source.ts";
 import { type Visibility, visibilityOf } from "../source/visibility.ts";
@@ -151,9 +152,10 @@ export class ProjectNames implements NameSource {
 
   namesFor(container: ContainerFact): VisibleNames {
     const own = container.endpoints.filter(({ networkName }) => isUserDefined(networkName));
+    const ordered = own.toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1));
     return new VisibleServices(
       this.#services,
-      own.toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1)).map(({ networkId }) => networkId),
+      apartLast(ordered, this.#networkOf).map(({ networkId }) => networkId),
       visibilityOf(container, this.#visible, this.#networkOf),
       this.#networkOf,
     );

@@ -62,6 +62,16 @@ export class NameEntry implements NameAddresses {
     return this.#holders.size > 0;
   }
 
+  isOnlyOf(holder: string | undefined): boolean {
+    return holder !== undefined && this.#holders.size === 1 && this.#holders.has(holder);
+  }
+
+  /** Whether one of the containers has the other name, too. */
+  sharesHolder(other: NameEntry): boolean {
+    for (const holder of this.#holders.keys()) if (other.#holders.has(holder)) return true;
+    return false;
+  }
+
   put(holder: string, addresses: EndpointAddresses): void {
     this.#holders.set(holder, addresses);
     this.#changed();

@@ -7,6 +7,7 @@ import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import type { ContainerFact } from "../../facts/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource, NamedContainer, NodeContext } from "../source/name-source.ts";
+import { apartLast } from "../source/apart-last.ts";
 import { gatewaysOf } from "../source/gateways.ts";
 import { visibilityOf } from "../source/visibility.ts";
 import type { NameSettings } from "../source/name-settings.ts";
@@ -88,7 +89,10 @@ export class ServiceZones implements NameSource {
   #reachableFrom(container: ContainerFact): ReachableAddresses {
     const networkOf = this.#networks.fact.bind(this.#networks);
     return reachableFromContainer({
-      networks: this.#networks.joinedBy(container).map(({ network }) => network.id),
+      networks: apartLast(
+        this.#networks.joinedBy(container).map(({ endpoint }) => endpoint),
+        networkOf,
+      ).map(({ networkId }) => networkId),
       visibility: visibilityOf(container, this.#visible, networkOf),
       gateways: gatewaysOf(container, networkOf),
       networkOf,

@@ -184,6 +184,20 @@ test("a network becomes a fact, by default local and not internal", () => {
   assert.deepEqual(networkFact({ Id: "net1", Name: "one", Labels }), { ...bare, project: "shop" });
 });
 
+test("a network keeps its containers apart by what Docker reads as no, or a macvlan by its mode", () => {
+  const icc = "com.docker.network.bridge.enable_icc";
+  const by = (Driver: string, Options: Record<string, string> | null): string | undefined =>
+    networkFact({ Id: "net1", Name: "one", Driver, Options }).apartBy;
+  for (const no of ["false", "False", "FALSE", "f", "F", "0"])
+    assert.equal(by("bridge", { [icc]: no }), `${icc}=false`, no);
+  for (const yes of ["true", "1", "", "no", "fALSE"]) assert.equal(by("bridge", { [icc]: yes }), undefined, yes);
+  assert.equal(by("bridge", null), undefined);
+  assert.equal(by("overlay", { [icc]: "false" }), undefined);
+  assert.equal(by("macvlan", { macvlan_mode: "private" }), "macvlan_mode=private");
+  assert.equal(by("macvlan", { macvlan_mode: "bridge" }), undefined);
+  assert.equal(by("bridge", { macvlan_mode: "private" }), undefined);
+});
+
 const LISTED: ListedJson = {
   Id: ID,
   Names: ["/client/alias", "/web"],

@@ -158,12 +158,89 @@ test("names on a network whose own name no query can spell are found as whole na
   assert.equal(found(DEFAULT_BEHAVIOUR, "web.one", [odd]), undefined);
 });
 
+const APART = {
+  ...aNetwork({
+    name: "apart",
+    members: [
+      { names: ["db", "shared"], ipv4: "10.5.0.1" },
+      { names: ["lone", "many"], ipv4: "10.5.0.2" },
+      { names: ["self"], ipv4: "10.5.0.3" },
+    ],
+    links: ["db:store"],
+  }),
+  apartBy: "enable_icc=false",
+};
+const OPEN = aNetwork({
+  name: "open",
+  members: [
+    { names: ["db", "many"], ipv4: "10.6.0.1" },
+    { names: ["other"], ipv4: "10.6.0.2" },
+    { names: ["self"], ipv4: "10.6.0.3" },
+    { names: ["lone", "shared"], ipv4: "10.6.0.4" },
+  ],
+});
+
+test("a network that keeps its containers apart gives way to another one that has the same container, only in default mode", () => {
+  for (const name of ["db", "DB", "store"]) {
+    assert.equal(found(DEFAULT_BEHAVIOUR, name, [APART, OPEN]), "10.6.0.1", name);
+    assert.equal(found(STRICT_BEHAVIOUR, name, [APART, OPEN]), "10.5.0.1", name);
+    assert.equal(found(DEFAULT_BEHAVIOUR, name, [APART]), "10.5.0.1", name);
+  }
+  assert.equal(found(DEFAULT_BEHAVIOUR, "db", [OPEN, APART]), "10.6.0.1");
+  assert.equal(found(DEFAULT_BEHAVIOUR, "db", [APART, { ...OPEN, apartBy: "macvlan_mode=private" }]), "10.5.0.1");
+});
+
+test("it keeps its answer where its name is asked for, where another container has the name elsewhere, and for the client itself", () => {
+  for (const [name, address] of [
+    ["db.apart", "10.5.0.1"],
+    ["store.apart", "10.5.0.1"],
+    ["lone", "10.5.0.2"],
+    ["shared", "10.5.0.1"],
+    ["many", "10.5.0.2"],
+  ] as const)
+    assert.equal(found(DEFAULT_BEHAVIOUR, name, [APART, OPEN]), address, name);
+  const asker = { id: "container-2", project: undefined };
+  assert.equal(found(DEFAULT_BEHAVIOUR, "self", [APART, OPEN], asker), "10.5.0.3");
+  assert.equal(found(DEFAULT_BEHAVIOUR, "self", [APART, OPEN]), "10.6.0.3");
+});
+
+test("the trace names the option, and the network that is answered instead", () => {
+  const traced = (name: string, behaviour: Behaviour): string[] => {
+    const search = new NameSearch(behaviour);
+    const lines: string[] = [];
+    search.trace = { record: (_, why) => void lines.push(why) };
+    find(search, name, [APART, OPEN]);
+    return lines;
+  };
+  const why = '; containers on "apart" cannot reach each other (enable_icc=false)';
+  assert.equal(
+    traced("db", DEFAULT_BEHAVIOUR).at(-1),
+    `"db" is a name on "apart"${why}, so its addresses on "open" are answered`,
+  );
+  assert.equal(
+    traced("store", DEFAULT_BEHAVIOUR).at(-1),
+    `"store" is a link on "apart" to "db"${why}, so its addresses on "open" are answered`,
+  );
+  assert.equal(traced("db", STRICT_BEHAVIOUR).at(-1), `"db" is a name on "apart"${why}`);
+  assert.equal(traced("lone", DEFAULT_BEHAVIOUR).at(-1), `"lone" is a name on "apart"${why}`);
+});
+
 // The IPv4 addresses; empty if the name has none.
-function found(behaviour: Behaviour, name: string, networks: readonly VisibleNetwork[]): string | undefined {
-  return find(new NameSearch(behaviour), name, networks);
+function found(
+  behaviour: Behaviour,
+  name: string,
+  networks: readonly VisibleNetwork[],
+  asker?: ConstructorParameters<typeof DockerNames>[1],
+): string | undefined {
+  return find(new NameSearch(behaviour), name, networks, asker);
 }
 
-function find(search: NameSearch, name: string, networks: readonly VisibleNetwork[]): string | undefined {
+function find(
+  search: NameSearch,
+  name: string,
+  networks: readonly VisibleNetwork[],
+  asker?: ConstructorParameters<typeof DockerNames>[1],
+): string | undefined {
   const { question } = placed(aQuery({ name }));
-  return new DockerNames(networks).find(question, search) === FOUND ? search.addresses.v4.join(".") : undefined;
+  return new DockerNames(networks, asker).find(question, search) === FOUND ? search.addresses.v4.join(".") : undefined;
 }
