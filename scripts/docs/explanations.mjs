@@ -99,6 +99,8 @@ export const CHECK_MEANINGS = {
   "failing-names":
     "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since. Two services behind one name on one network are a warning",
   swarm: "whether gossip knows this machine's containers on swarm networks and, on a manager, all running tasks",
+  networks:
+    "networks that keep their containers apart (`enable_icc=false`): names there lead to addresses that nobody can connect to",
   "project-names":
     "whether a Compose project has the name of a network or of a public domain, which makes SERVICE.PROJECT mean something else",
   records:

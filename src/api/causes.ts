@@ -63,6 +63,8 @@ export type CauseCode =
   | "one-family"
   /** Programs try an IPv6 address first to which there is no route. */
   | "no-ipv6-route"
+  /** The name leads to an address on a network that keeps its containers apart. */
+  | "kept-apart"
   /** The Compose file has a service with this name, of which there is no container. */
   | "not-created"
   /** The container uses the network of one that is gone, or of one as it was before it was started again. */

@@ -42,6 +42,7 @@ import { injectedFindings, misleadingFindings, failureFindings, readFailures } f
 import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { otherPolicyFindings, policyFindings, readPolicies } from "./checks/policy-check.ts";
 import { ContainerStates, chosenEnded, endedContainers } from "./checks/container-state.ts";
+import { networkFindings } from "./checks/networks-check.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
@@ -160,6 +161,10 @@ async function examineAll(
       inspected.map(({ fact }) => fact),
       knownTo(context.hostServers.servers, (work) => context.runner.within(context.host.network, work)),
     );
+    const networks = networkFindings(
+      inspected.map(({ fact }) => fact),
+      (id) => inspected[0]?.networkOf(id),
+    );
     const swarm = await swarmFindings(
       inspected.map(({ fact }) => fact),
       (id) => inspected[0]?.networkOf(id),
@@ -173,6 +178,7 @@ async function examineAll(
       ...misleadingFindings(failures),
       ...injectedFindings(failures),
       ...projectFindings,
+      ...networks,
       ...swarm,
       ...(only === undefined && project === undefined
         ? otherPolicyFindings(policies, new Set(chosen.map(({ fact }) => fact.id)))

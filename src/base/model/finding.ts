@@ -45,6 +45,7 @@ export const CHECKS = {
   "failing-names": "failing names",
   "project-names": "project names",
   swarm: "swarm",
+  networks: "networks",
   records: "declared names",
   policy: "policy",
   "kind-resolv-conf": "node resolv.conf",

@@ -10,10 +10,13 @@ import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCau
 import { lostAliasCauses } from "./lost-aliases.ts";
 import { moveCause } from "./moves.ts";
 import { hostGatewayCauses, notNameCauses, oddCharacterCauses, suffixCauses } from "./not-names.ts";
+import { connectCommand, joinNetwork } from "./reconnect.ts";
 import { type Situation, cause } from "./situation.ts";
 import { upstreamCauses } from "./upstream-causes.ts";
 
 const ALLOW_FOR = "15m";
+/** Containers of one name of which it is said. */
+const APART_MAX = 2;
 
 /** What musl does then. It ignores any other failure, and waits for an answer until its time is over. */
 const NO_NAME = "NXDOMAIN";
@@ -45,6 +48,7 @@ function answerCauses(situation: Situation): Cause[] {
     ...crashCauses(situation),
     ...moved,
     ...ambiguousCauses(situation),
+    ...apartCauses(situation),
     // The name leads to the other containers of its service.
     ...lostAliasCauses(situation),
   ];
@@ -118,6 +122,28 @@ function routeCauses({ name, owner, unroutable }: Situation): Cause[] {
       advice: "give it IPv6, or take its IPv6 address away, so that IPv4 comes first",
     }),
   ];
+}
+
+/** Addresses that Docker keeps the client from reaching, and why one on another network was answered. */
+function apartCauses({ name, client, apart = [], ...known }: Situation): Cause[] {
+  return apart.slice(0, APART_MAX).map(({ container, network, by, isAnswered, other, joinable }) => {
+    const where = `on network ${network}, whose containers cannot reach each other (${by})`;
+    const about = network;
+    if (!isAnswered)
+      return cause("kept-apart", `"${name}" is container ${container}, which is also ${where}`, { about });
+    const sentence = `"${name}" is container ${container} ${where}: it is not DNS that connecting fails`;
+    if (other !== undefined) {
+      const [first = ""] = bareName(name).split(".", 1);
+      return cause("kept-apart", sentence, { about, advice: `look up "${first}.${other}", where both are, too` });
+    }
+    const target = joinable === undefined ? undefined : known.known.all.find((each) => each.name === container);
+    if (target === undefined || joinable === undefined) {
+      const advice = `connect ${client.name} and ${container} to a network of their own, or create ${network} again without that option`;
+      return cause("kept-apart", sentence, { about, advice });
+    }
+    const lastingFix = joinNetwork(target, joinable, known);
+    return cause("kept-apart", sentence, { about, fix: connectCommand(target, joinable, known), lastingFix });
+  });
 }
 
 /** A policy refuses the name, so that it fails on purpose. */

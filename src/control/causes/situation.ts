@@ -52,6 +52,19 @@ export interface Move {
   readonly atMs: number;
 }
 
+export interface ApartPlace {
+  readonly container: string;
+  readonly network: string;
+  /** The option that does it. */
+  readonly by: string;
+  /** The address there is among those that were answered. */
+  readonly isAnswered: boolean;
+  /** Another network that both are on, where they reach each other. */
+  readonly other: string | undefined;
+  /** Another network of the client, where this container could be. */
+  readonly joinable: string | undefined;
+}
+
 export interface PolicyRefusal {
   /** The rule, or what takes its place, with file and line. */
   readonly text: string;
@@ -83,6 +96,8 @@ export interface Situation {
   readonly otherFamily?: { readonly type: string; readonly failure: string | undefined } | undefined;
   /** Addresses of IPv6 that programs try, and to which there is no route. */
   readonly unroutable?: { readonly addresses: readonly string[]; readonly from: string } | undefined;
+  /** The containers that have the name on a network of the client which keeps its containers apart. */
+  readonly apart?: readonly ApartPlace[] | undefined;
   /** Why the name is not forwarded, because it may be one of a swarm. */
   readonly held?: string | undefined;
   /** A policy refuses the name now. */

@@ -6,7 +6,7 @@
 import { randomInt } from "node:crypto";
 
 import type { Attachment } from "../../container/attach/attachment.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/facts/fact.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { type ParsedQuestion, questionQuery } from "../../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
@@ -14,7 +14,7 @@ import { DROPPED, SLOT_BYTES } from "../../query/ports.ts";
 import type { Client } from "../../query/client/client.ts";
 import { Trace } from "../../query/trace.ts";
 import type { Decision } from "../../container/attach/decision.ts";
-import type { ActiveResolver, ControlPorts } from "../situation/ports.ts";
+import type { ActiveResolver, ControlPorts, EngineNetwork } from "../situation/ports.ts";
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
 import { containerRef, findContainer, isShared, namespaceOwner, stoppedCalled } from "../containers/find-container.ts";
 import { lookup, readQuestion } from "./lookup.ts";
@@ -24,7 +24,7 @@ import { crashCause } from "../causes/crash-loops.ts";
 import { resolverCauses } from "../causes/client-causes.ts";
 import { causeText } from "../causes/fixes.ts";
 import { runningContainer } from "../causes/known-container.ts";
-import { NOT_QUERIED, type Situation } from "../causes/situation.ts";
+import { type ApartPlace, NOT_QUERIED, type Situation } from "../causes/situation.ts";
 import { failureText } from "../../container/attach/attachment-state.ts";
 import { notServedCause } from "../failures/unwatched-containers.ts";
 import { portCauses } from "./port-answer.ts";
@@ -190,6 +190,7 @@ async function explanation(
     situations.known.byId(owner.id),
     (address) => containers.swarm?.placeOf(owner, address),
   );
+  const apart = owners.length === 0 ? [] : apartPlaces(await containers.networks(), fact, owner, owners, situations);
   const ofFeatures = containers.ofFeatures.explanation(factsOf(owners, containers.facts));
   const isAnswered = reply !== null && reply.answers.length > 0;
   const why = await situations.withFiles(() => {
@@ -211,6 +212,7 @@ async function explanation(
           failure: resolved.other.addresses.length > 0 ? undefined : failureOf(resolved.other.rcode ?? undefined),
         },
       }),
+      apart,
       unroutable: owners.length === 0 ? unroutable(ports, owner, resolved) : undefined,
     });
     return [...causesOf(situation), ...(isAnswered ? [] : portCauses(ports, situation))];
@@ -243,6 +245,31 @@ async function explanation(
     causes,
     hints: causes.map((each) => causeText(each)),
   };
+}
+
+/** Where an answer leads to containers on a network that keeps them from the client. With a link, Docker opens ports on its bridge. */
+function apartPlaces(
+  networks: readonly EngineNetwork[],
+  { name: client }: ContainerFact,
+  { name: self, endpoints, onDefaultBridge }: ContainerFact,
+  owners: readonly AddressOwner[],
+  { known }: Situations,
+): ApartPlace[] {
+  const apart = new Map(networks.flatMap(({ name, apartBy }) => (apartBy === undefined ? [] : [[name, apartBy]])));
+  if ((onDefaultBridge?.links.length ?? 0) > 0) apart.delete(DEFAULT_BRIDGE);
+  const own = [...endpoints.map(({ networkName }) => networkName), ...(onDefaultBridge ? [DEFAULT_BRIDGE] : [])];
+  const open = own.filter((each) => !apart.has(each) && isUserDefined(each));
+  const names = new Set(owners.flatMap(({ container, swarm }) => (swarm === undefined ? [container] : [])));
+  return [...names].slice(0, OWNERS_SHOWN).flatMap((container): ApartPlace[] => {
+    if (container === self || container === client) return [];
+    const there = known.all.find((each) => each.name === container)?.endpoints.map(({ networkName }) => networkName);
+    const network = own.find((each) => apart.has(each) && there?.includes(each) === true);
+    if (network === undefined) return [];
+    const isAnswered = owners.some((each) => each.container === container && each.network === network);
+    const other = open.find((each) => there?.includes(each) === true);
+    const joinable = open.find((each) => there?.includes(each) !== true);
+    return [{ container, network, by: apart.get(network) ?? "", isAnswered, other, joinable }];
+  });
 }
 
 /** If programs do not ask dns11, nothing else is the cause, and that the name resolves here is of no use to them. */

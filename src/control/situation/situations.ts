@@ -81,6 +81,7 @@ export type NameSituation = Pick<
   | "held"
   | "otherFamily"
   | "unroutable"
+  | "apart"
 > & {
   /** Where it is not known which step gave the answer, the rules in force decide. */
   readonly isSpecial?: boolean;
