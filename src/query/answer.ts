@@ -438,7 +438,7 @@ export class Answerer {
     const result = this.#decideForwarding(client, aliasBlock);
     // What answers for the target is not repeated.
     if (this.#repeats.unmarked(result) <= 0) return result;
-    const reply = replyToAlias(aliasBlock.subarray(0, result), alias);
+    const reply = replyToAlias(aliasBlock.subarray(0, result), alias, client.policy === undefined);
     copyBytes(reply, 0, reply.length, block, offset);
     return reply.length;
   }

@@ -259,7 +259,11 @@ export class RelayCheck {
     const seconds = applyCacheTtl(reply, CACHE_DEFAULTS);
     assert.ok(seconds >= 0 && seconds <= CACHE_DEFAULTS.ttlSecondsMax, `it is cached for ${seconds} s`);
     for (const limit of [512, 1232, 65_535]) {
-      const client = { limit, hasOpt: limit !== 512, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
+      const hasOpt = limit !== 512;
+      const client = {
+        ...{ limit, hasOpt, isDnssecOk: false, wantsAuthentic: false, isLocalName: false },
+        endsChain: !hasOpt,
+      };
       message.copy(this.#block, 0, 0, reply.questionEnd);
       const length = relay(this.#block, 0, client, reply, { seconds: 1 });
       assert.ok(length <= limit, `${length} octets fit into ${limit}`);

@@ -25,7 +25,9 @@ export function libcFinding(root: number, resolvConf: string | undefined): Findi
   const others = parseResolvConf(resolvConf ?? "").nameservers.filter((server) => server !== DOCKER_RESOLVER);
   const hints = [
     ...(isBefore(libc.version, MUSL_WITH_TCP)
-      ? ["no TCP support before 1.2.4, so replies over 512 bytes are truncated or fail"]
+      ? [
+          "no TCP support before 1.2.4, so of an answer over 512 bytes it gets the addresses that fit, and of other types nothing",
+        ]
       : []),
     ...(others.length > 0 ? [`queries ${others.join(", ")} at the same time and uses the first reply`] : []),
   ];

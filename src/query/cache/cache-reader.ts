@@ -49,7 +49,14 @@ export class CacheReader {
   trace: Trace | undefined;
   /** Reused for each question: nothing is allocated here. */
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies LookupKey;
-  readonly #options = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
+  readonly #options = {
+    limit: 0,
+    hasOpt: false,
+    isDnssecOk: false,
+    wantsAuthentic: false,
+    isLocalName: false,
+    endsChain: false,
+  };
   readonly #age = { seconds: 0 };
   /** Of the last answer, if it was a hit. */
   readonly repeatable: Repeatable = { reply: undefined, sinceMs: 0, forMs: 0, rotated: 0 };
@@ -83,6 +90,8 @@ export class CacheReader {
     }
     const nowMs = now();
     const options = this.#optionsOf(block, question, limit, isLocalName);
+    // A policy judges what the aliases lead to.
+    this.#options.endsChain = !options.hasOpt && client.policy === undefined;
     const { offset, end } = question;
     const isFresh = nowMs < entry.expiresMs;
     const lacksAd = isFresh && options.wantsAuthentic && !entry.wasAskedForAd;

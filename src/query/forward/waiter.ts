@@ -146,7 +146,7 @@ export class Waiter {
     const { alias } = deferred;
     const { policy, shares } = client;
     if (policy !== undefined) gate.answered(policy, deferred, transport, { reply: answer, result }, this.#forgotten);
-    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
+    const reply = alias === undefined ? answer : replyToAlias(answer, alias, policy === undefined);
     if (policy === undefined) return this.#give({ reply, result }, server);
     const share = shares.queryBytes;
     passDeferred(gate, { policy, share }, { deferred, transport, reply, result }, (passed) =>
@@ -179,6 +179,8 @@ export class Waiter {
       isDnssecOk,
       wantsAuthentic: isDnssecOk || requestsAuthentic(query, 0),
       isLocalName,
+      // A policy judges what the aliases lead to.
+      endsChain: !hasOpt && this.client.policy === undefined,
     };
   }
 }

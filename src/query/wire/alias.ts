@@ -3,7 +3,7 @@
  * and the reply is turned into one for the original question: the CNAMEs come first, and the pointers of compressed
  * names are moved with the records that they point to.
  */
-import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { setU16, u16, u32 } from "../../base/dns/bytes.ts";
 import {
   ANSWERS_AT,
   CODES_AT,
@@ -11,6 +11,7 @@ import {
   RCODE_BITS,
   SECTIONS,
   countAt,
+  rcodeOf,
   setTruncated,
 } from "../../base/dns/header.ts";
 import { POINTER, POINTER_BYTES, pointerTarget, pointerTo } from "../../base/dns/name.ts";
@@ -22,9 +23,11 @@ import {
   QUESTION_FIXED_BYTES,
   QUESTION_POINTER,
   RECORD_FIXED_BYTES,
+  TTL_AT,
   writeRecord,
 } from "../../base/dns/record.ts";
 import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import { type ChainEnd, addressBytesOf, writeChainEnd } from "./chain-end.ts";
 import { eachName } from "./data.ts";
 import { resetNameSteps, skipName } from "./name.ts";
 import type { Question } from "./question.ts";
@@ -83,8 +86,8 @@ export function queryFor(target: Uint8Array, block: Buffer, question: Question, 
 /** Message space for one reply; it is sent or copied before the next one is built. */
 const out = Buffer.allocUnsafeSlow(MESSAGE_BYTES_MAX * 2);
 
-/** The reply to the original question, made of the reply to the alias. */
-export function replyToAlias(reply: Uint8Array, alias: Alias): Buffer {
+/** The reply to the original question, made of the reply to the alias. `endsChain`: as for a reply that is relayed. */
+export function replyToAlias(reply: Uint8Array, alias: Alias, endsChain = false): Buffer {
   const { query, questionEnd, chain, links } = alias;
   out.set(reply.subarray(0, HEADER_BYTES));
   query.copy(out, HEADER_BYTES, HEADER_BYTES, questionEnd);
@@ -93,7 +96,26 @@ export function replyToAlias(reply: Uint8Array, alias: Alias): Buffer {
   const length = moveRecords(reply, begin, begin - lastTargetBytes(chain));
   if (length === -1) return failed(alias);
   setU16(out, ANSWERS_AT, u16(out, ANSWERS_AT) + links);
-  return length <= alias.limit ? out.subarray(0, length) : truncated(alias, begin);
+  if (length <= alias.limit) return out.subarray(0, length);
+  const end = endsChain && alias.opt === undefined ? chainEndOf(reply, alias) : undefined;
+  return end === undefined ? truncated(alias, begin) : out.subarray(0, writeChainEnd(out, 0, end));
+}
+
+/** The addresses of the alias, for a client that may be unable to ask over TCP; undefined without one. */
+function chainEndOf(reply: Uint8Array, { questionEnd, type, chain, limit: room }: Alias): ChainEnd | undefined {
+  const size = addressBytesOf(type);
+  if (size === 0 || rcodeOf(reply) !== RCODE.NOERROR) return undefined;
+  let ttlSeconds = u32(chain, POINTER_BYTES + TTL_AT);
+  const addresses: number[] = [];
+  let at = skipName(reply, 0, HEADER_BYTES, reply.length) + QUESTION_FIXED_BYTES;
+  for (let left = u16(reply, ANSWERS_AT); left > 0; left--) {
+    const fixed = skipName(reply, 0, at, reply.length);
+    const data = fixed + RECORD_FIXED_BYTES;
+    at = data + u16(reply, fixed + DATA_LENGTH_AT);
+    ttlSeconds = Math.min(ttlSeconds, u32(reply, fixed + TTL_AT));
+    if (u16(reply, fixed) === type && at - data === size) addresses.push(data);
+  }
+  return addresses.length === 0 ? undefined : { questionEnd, type, ttlSeconds, bytes: reply, addresses, room };
 }
 
 /** The highest offset that a pointer can hold. */

@@ -11,6 +11,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { OwnedRecord, ZoneAuthority } from "../../base/model/visible-names.ts";
 import { type AliasLink, chainOf } from "./alias.ts";
+import { addressBytesOf } from "./chain-end.ts";
 import type { Question } from "./question.ts";
 import { finish, roomAfter, SOA_BYTES, writeHeader, writeSoa } from "./reply.ts";
 
@@ -42,6 +43,15 @@ export function declaredAnswer(
   const { offset, end } = question;
   const room = roomAfter(question, limit, behaviour);
   const chain = chainOf(links, end - offset);
+  const [first] = records;
+  const isFull = first !== undefined && chain.length + POINTER_BYTES + RECORD_FIXED_BYTES + first.data.length > room;
+  if (isFull && links.length > 0 && addressBytesOf(question.type) > 0 && question.records.optCount === 0) {
+    const ttls = links.map(({ ttlSeconds }) => ttlSeconds);
+    const ends = records.map((each) => ({ ...each, ttlSeconds: Math.min(each.ttlSeconds, ...ttls) }));
+    const length = declaredAnswer(block, question, { links: [], records: ends, rcode }, limit, behaviour);
+    setTruncated(block, offset);
+    return length;
+  }
   writeHeader(block, question, rcode, true);
   if (zone !== undefined && links.length === 0) setAuthoritative(block, offset);
   if (chain.length > room) {

@@ -17,6 +17,7 @@ import {
   RCODE_BITS,
   RD,
   countAt,
+  isTruncated,
   setTruncated,
   writeCounts,
 } from "../../base/dns/header.ts";
@@ -25,6 +26,7 @@ import { RCODE } from "../../base/dns/rcode.ts";
 import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
+import { type ChainEnd, addressBytesOf, isChainEnd, typeAsked, writeChainEnd } from "./chain-end.ts";
 import { type SharedReply, recordsOf } from "./shared-reply.ts";
 
 /** The distance from a record's TTL to its data and to the length of its data. */
@@ -40,6 +42,8 @@ export interface RelayOptions {
   readonly wantsAuthentic: boolean;
   /** The name is local, so NXDOMAIN must not be returned. */
   readonly isLocalName: boolean;
+  /** It may be unable to ask over TCP: where CNAMEs leave no room for an address, it gets addresses without them. */
+  readonly endsChain?: boolean;
 }
 
 /** The age of a reply. */
@@ -70,7 +74,8 @@ export function relay(
     if (reply.isTruncated) setTruncated(block, offset);
     writeTtls(block, offset, reply, recordsOf(reply), age);
   } else {
-    length = writeWhatFits(block, offset, reply, room, age);
+    const end = options.endsChain && rcode === RCODE.NOERROR ? chainEndOf(block, offset, reply, room, age) : undefined;
+    length = end === undefined ? writeWhatFits(block, offset, reply, room, age) : writeChainEnd(block, offset, end);
   }
   return options.hasOpt ? addOpt(block, offset, length, options, rcode, why) : length;
 }
@@ -88,6 +93,7 @@ export function rotateAddresses(block: Buffer, offset: number, reply: SharedRepl
   if (count < 2) return 0;
   const first = answers - count;
   const turn = Math.floor(Math.random() * count);
+  if (first > 0 && isTruncated(block, offset) && isChainEnd(block, offset, questionEnd, type)) return 0;
   // Of a reply that was cut, fewer are written.
   const written = u16(block, offset + ANSWERS_AT) - first;
   for (let i = 0; i < written; i++) {
@@ -183,6 +189,33 @@ function writeWhatFits(block: Buffer, offset: number, reply: SharedReply, room: 
   if (reply.isTruncated || answers === 0 || fitting < answers) setTruncated(block, offset);
   writeTtls(block, offset, reply, fitting, age);
   return questionEnd + length;
+}
+
+/** Undefined where an address fits with what leads to it, or there is none. */
+function chainEndOf(
+  block: Buffer,
+  offset: number,
+  reply: SharedReply,
+  room: number,
+  age: ReplyAge,
+): ChainEnd | undefined {
+  const { bytes, start, questionEnd, ttlOffsets, answers } = reply;
+  const type = typeAsked(block, offset + questionEnd);
+  const size = addressBytesOf(type);
+  if (size === 0) return undefined;
+  const addresses: number[] = [];
+  let ttl = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < answers; i++) {
+    const at = ttlOffsets[i] as number;
+    const fixed = start + at - TTL_AT;
+    ttl = Math.min(ttl, u32(bytes, start + at));
+    if (u16(bytes, fixed) !== type || u16(bytes, fixed + DATA_LENGTH_AT) !== size) continue;
+    if (questionEnd + at + TTL_TO_DATA + size <= room) return undefined;
+    addresses.push(fixed + RECORD_FIXED_BYTES);
+  }
+  if (addresses.length === 0) return undefined;
+  const ttlSeconds = age.staleTtl ?? Math.max(0, ttl - age.seconds);
+  return { questionEnd, type, ttlSeconds, bytes, addresses, room };
 }
 
 function addOpt(

@@ -229,6 +229,67 @@ test("an upstream reply that cannot be turned into ours is SERVFAIL, and one tha
   assert.deepEqual([cut.flags, cut.answers.length, cut.rcode], ["qr tc rd ra", 1, 3]);
 });
 
+const LONG_TARGETS = ["b", "c", "d", "e"].map((letter) => [1, 2, 3].map(() => letter.repeat(58)).join("."));
+const LONG_CHAIN = [
+  "records:",
+  `  start.test: {cname: ${LONG_TARGETS[0]}}`,
+  ...LONG_TARGETS.map((name, index) => `  ${name}: {cname: ${LONG_TARGETS[index + 1] ?? "db"}, ttl: 3}`),
+].join("\n");
+
+test("a chain of declared CNAMEs that leaves no room for the addresses gives way to them without EDNS, and is whole by TCP", () => {
+  const asker = client(LONG_CHAIN);
+  const { answers, flags } = replyFor("start.test", TYPE.A, asker);
+  assert.equal(flags, "qr tc rd ra");
+  assert.deepEqual(
+    answers.map(({ owner, type, ttl, data }) => [owner, type, ttl, data.join(".")]),
+    [["start.test", TYPE.A, 3, "172.20.0.3"]],
+  );
+  for (const opt of [{ opt: { udpSize: 512 } }, {}]) {
+    const type = "opt" in opt ? TYPE.A : TYPE.AAAA;
+    assert.ok(!replyFor("start.test", type, asker, opt).answers.some((each) => each.type === TYPE.A));
+  }
+  const whole = answerOnce(aQuery({ name: "start.test" }), {
+    ...{ behaviour: DEFAULT_BEHAVIOUR, client: asker, isStream: true },
+  });
+  assert.equal(whole.kind, "reply");
+  assert.equal(whole.reply.answers.length, 6);
+});
+
+test("the same where the last CNAME leads to an upstream name, unless a policy has to see the aliases", () => {
+  const far = LONG_CHAIN.replace("cname: db", "cname: far.example.com");
+  const deferred = answerOnce(aQuery({ name: "start.test" }), { behaviour: DEFAULT_BEHAVIOUR, client: client(far) });
+  assert.equal(deferred.kind, "deferred");
+  const { query, alias = assert.fail() } = deferred.deferred;
+  const upstream = aReplyTo(query, 0, [
+    aRecord({ owner: aPointer(12), type: TYPE.CNAME, ttl: 2, data: aName("end.example.com") }),
+    ...[1, 2].map((last) =>
+      aRecord({ owner: aName("end.example.com"), type: TYPE.A, ttl: 9, data: Buffer.of(1, 2, 3, last) }),
+    ),
+  ]);
+  const cut = readReply(replyToAlias(upstream, alias, true));
+  assert.equal(cut.question?.name, "start.test");
+  assert.ok(cut.flags.includes("tc"));
+  assert.deepEqual(linesOf(cut), ["start.test 2 1", "start.test 2 1"]);
+  assert.deepEqual(addressesIn(cut), ["1.2.3.1", "1.2.3.2"]);
+  for (const [reply, endsChain] of [
+    [upstream, false],
+    [aReplyTo(query, 0, []), true],
+    [aReplyTo(query, 2, []), true],
+  ] as const) {
+    const { answers } = readReply(replyToAlias(reply, alias, endsChain));
+    assert.ok(answers.every(({ type }) => type === TYPE.CNAME));
+  }
+  for (let at = 12; at < upstream.length; at++) {
+    for (const value of [0, 1, 0x3f, 0x40, 0xc0, 0xff]) {
+      const changed = Buffer.from(upstream);
+      changed[at] = value;
+      const reply = replyToAlias(changed, alias, true);
+      assert.ok(reply.length <= alias.limit);
+      assert.equal(readReply(reply).question?.name, "start.test");
+    }
+  }
+});
+
 test("any bytes as an upstream reply become a reply of ours", () => {
   const deferred = deferredFor("far.shop.test", TYPE.A);
   const alias = deferred.alias ?? assert.fail();
