@@ -27,9 +27,11 @@ readonly TEST_ONLY='
 chromium-headless-shell chromium-headless-shell opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
 curl        curl            downloading with install.sh
+dnsdist     dnsdist         a DNS server by TLS
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
 etcd        etcd-server     the store that machines share names through
+kresd       knot-resolver   another DNS server by TLS
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way

@@ -144,6 +144,7 @@ function upstreamOf(precedence: Precedence, order: Values["forward.order"]): Ups
       budgetMs: precedence.take("forward.budget"),
       queriesMax: precedence.take("forward.max-concurrent"),
       missingContainer: precedence.take("forward.missing-container"),
+      tlsAuthorities: precedence.takeOptional("forward.tls-ca"),
     },
     localOnly: {
       keepsDotless: precedence.take("forward.domain-needed"),

@@ -251,6 +251,11 @@ const CORE_SETTINGS = {
     FORWARD_DEFAULTS.missingContainer,
     "names whose only upstream servers are containers that do not run: they fail, or the next route applies",
   ),
+  "forward.tls-ca": one(
+    path("/etc/dns11/ca.pem"),
+    undefined,
+    "file of the authorities that certificates of tls:// servers are to be of; without it, those of the machine",
+  ),
   "cache.size": one(
     zeroOr(size(64 * KIB, 4 * GIB)),
     CACHE_DEFAULTS.bytesMax,

@@ -24,7 +24,7 @@ import { Delayer } from "../query/delay/delayer.ts";
 import { HeldAnswers } from "../query/delay/held-answers.ts";
 import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
-import { LoopGuard } from "../query/upstream/loop-guard.ts";
+import { type Loop, LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { Client, Dial } from "../query/client/client.ts";
 import { Clients } from "../query/client/clients.ts";
@@ -273,6 +273,7 @@ function adaptive(
       const [isUp, reason] = change;
       onServerChange(serverText(server), isUp, reason);
     },
+    upstream.forward.tlsAuthorities,
   );
   const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache, onForgotten);
   const cacheReader = new CacheReader({
@@ -283,14 +284,15 @@ function adaptive(
     now,
     onRefresh: (client, lane, entry) => forwarder.refresh(client, lane, entry),
   });
-  const loopGuard = new LoopGuard(now, (client, loop) => {
+  const onLoop = (client: Client, loop: Loop): void => {
     const server = serverText(loop.nameserver.server);
     const text = "forwarding loop detected, skipping the upstream for this container";
     const { containerId: container } = client.history;
     limitedLog.log("warn", container, { server, container }, text);
     forwarder.excludeLooping(client, loop);
     client.memory?.forget();
-  });
+  };
+  const loopGuard = new LoopGuard(now, onLoop, (client, nameserver) => pool.streamsTo(client, nameserver));
   const forwarder = new AdaptiveForwarder({
     behaviour,
     policy: upstream,

@@ -3,9 +3,11 @@
  * a label.
  *
  *   10.0.0.53   10.0.0.53:5353   10.0.0.53#5353   fd00::53   [fd00::53]:5353   fe80::1%eth0
+ *   tls://10.0.0.53             by TLS and not otherwise (RFC 7858), at port 853; its certificate is for the address
+ *   tls://10.0.0.53:8853#NAME   its certificate is for this host name
  *   host                        the host's own servers, as they are at the time
  *   container:10.0.0.53         queried from inside the container instead of from the host; in a label all are, unless
- *                               settings say otherwise
+ *                               settings say otherwise; also container:tls://10.0.0.53
  *   container:NAME[@NETWORK]    a running container: see ContainerServer
  *   node:NAME                   the DNS servers of the cluster that the running container is a node of; for a domain only
  *   /corp.example/10.0.0.53     for names below corp.example; several domains: /one/two/10.0.0.53
@@ -40,6 +42,12 @@ export const DNS_PORT = 53;
 const PORT_MAX = 65535;
 const FROM_CONTAINER = "container:";
 const FROM_NODE = "node:";
+const BY_TLS = "tls://";
+export const TLS_PORT = 853;
+/** What a certificate can be for: no address, and no port that was meant for a colon. */
+const HOST_NAME = /^(?=.*[a-z])[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+/** As many as a name in a certificate may have, and in the greeting. */
+const HOST_NAME_CHARS = 253;
 /** Where dns11 itself listens: queried from inside a container, it would query itself. */
 const OWN_ADDRESS = "127.0.0.11";
 const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
@@ -57,12 +65,15 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
   const isInside = isMarked || place === "container";
   const container = isMarked ? containerIn(text.slice(FROM_CONTAINER.length)) : undefined;
   if (container !== undefined) return { ...container, port: readPort(text, container.port) };
-  const { address, port } = splitPort(isMarked ? text.slice(FROM_CONTAINER.length) : text);
+  const rest = isMarked ? text.slice(FROM_CONTAINER.length) : text;
+  const { address, port, tls } = rest.startsWith(BY_TLS) ? splitTls(text, rest.slice(BY_TLS.length)) : splitPort(rest);
   const [bare = "", zone] = address.split(/%(.*)/s, 2);
   const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.-]+$/.test(zone);
   if (!isAddress) {
     throw new Error(
-      `invalid nameserver "${text}": use "host", an IP address or ${CONTAINER_SERVER_FORM}, with :PORT or #PORT if it is not 53`,
+      tls === undefined
+        ? `invalid nameserver "${text}": use "host", an IP address or ${CONTAINER_SERVER_FORM}, with :PORT or #PORT if it is not 53`
+        : `invalid nameserver "${text}": use tls://ADDRESS[:PORT][#NAME]; a name instead of an address could not be looked up`,
     );
   }
   if (isInside && isSameAddress(bare, OWN_ADDRESS)) {
@@ -71,7 +82,7 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
   if (zone === undefined && LINK_LOCAL.test(bare)) {
     throw new Error(`invalid nameserver "${text}": a link-local address needs its interface, such as ${bare}%eth0`);
   }
-  return { from: isInside ? "container" : "host", address, port };
+  return { from: isInside ? "container" : "host", address, port, ...(tls !== undefined && { tls: tls || bare }) };
 }
 
 /** Parses `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error with a sentence for users. */
@@ -81,8 +92,10 @@ export function parseRoute(text: string, place: DialSide = "host"): RouteText {
     if (isNodeServer(server)) throw needsDomain(text);
     return { domains: [""], servers: [server], isLocal: false };
   }
-  const parts = text.slice(1).split("/");
-  const server = parts.pop() ?? "";
+  // No domain has a colon.
+  const tlsAt = text.search(/\/(?:container:)?tls:\/\//);
+  const parts = tlsAt < 0 ? text.slice(1).split("/") : text.slice(0, tlsAt).split("/").slice(1);
+  const server = tlsAt < 0 ? (parts.pop() ?? "") : text.slice(tlsAt + 1);
   if (parts.length === 0) throw new Error(`invalid route "${text}": use /DOMAIN/SERVER`);
   const servers = server === "" ? [] : [parseServer(server, place)];
   const domains = parts.map((domain) => parseDomain(domain));
@@ -181,30 +194,71 @@ export function serversIn(text: string): Server[] {
     }
     const [, name, network = "", behind] = /^container:([^@(]+)@([^(]+)\((.+)\)$/.exec(word) ?? [];
     const [, place, inside] = /^(host|docker)\((.+)\)$/.exec(behind ?? word) ?? [];
-    const { address, port } = splitPort(inside ?? behind ?? word);
+    const at = inside ?? behind ?? word;
+    const { address, port, tls } = at.startsWith(BY_TLS) ? splitTls(word, at.slice(BY_TLS.length)) : splitPort(at);
     if (!isIPv4(address) && !isIPv6(address)) return [];
     const from = place === undefined ? "container" : place === "host" ? "host" : "docker";
-    return [{ from, address, port, ...(name !== undefined && { container: { name, network, startedAt: "" } }) }];
+    return [
+      {
+        from,
+        address,
+        port,
+        ...(tls !== undefined && { tls: tls || withoutZone(address) }),
+        ...(name !== undefined && { container: { name, network, startedAt: "" } }),
+      },
+    ];
   });
 }
 
-function withPort({ address, port }: Server): string {
-  if (port === DNS_PORT) return address;
-  return `${address.includes(":") ? `[${address}]` : address}:${port}`;
+/** The port that is not written. */
+export function usualPort({ tls }: Pick<Server, "tls">): number {
+  return tls === undefined ? DNS_PORT : TLS_PORT;
 }
 
-function splitPort(text: string): { readonly address: string; readonly port: number } {
+function withPort(server: Server): string {
+  const { address, port, tls } = server;
+  const isUsual = port === usualPort(server);
+  if (tls === undefined && isUsual) return address;
+  const place = `${address.includes(":") ? `[${address}]` : address}${isUsual ? "" : `:${port}`}`;
+  if (tls === undefined) return place;
+  return `${BY_TLS}${place}${tls === withoutZone(address) ? "" : `#${tls}`}`;
+}
+
+function withoutZone(address: string): string {
+  return address.replace(/%.*$/s, "");
+}
+
+interface SplitPort {
+  readonly address: string;
+  readonly port: number;
+  /** The name that was given; "" without one; undefined without TLS. */
+  readonly tls?: string;
+}
+
+/** `place`: what follows `tls://`. What follows a # is always a name here. */
+function splitTls(text: string, place: string): SplitPort {
+  const [where = "", name] = place.split(/#(.*)/s, 2);
+  const { address, port } = splitPort(where, TLS_PORT);
+  if (name === undefined) return { address, port, tls: "" };
+  const tls = name.replace(/\.$/, "").toLowerCase();
+  if (HOST_NAME.test(tls) && tls.length <= HOST_NAME_CHARS) return { address, port, tls };
+  throw new Error(
+    `invalid nameserver "${text}": use tls://ADDRESS[:PORT][#NAME] with the host name that is in its certificate, such as #dns.example.com`,
+  );
+}
+
+function splitPort(text: string, usual = DNS_PORT): SplitPort {
   const [, bracketed, afterBrackets] = /^\[([^\]]*)\](?::(\d+))?$/.exec(text) ?? [];
-  if (bracketed !== undefined) return { address: bracketed, port: readPort(text, afterBrackets) };
+  if (bracketed !== undefined) return { address: bracketed, port: readPort(text, afterBrackets, usual) };
   const [, beforeHash, afterHash] = /^(.+)#(\d+)$/.exec(text) ?? [];
   if (beforeHash !== undefined) return { address: beforeHash, port: readPort(text, afterHash) };
   const [, beforeColon, afterColon] = /^([^:]+):(\d+)$/.exec(text) ?? [];
   if (beforeColon !== undefined) return { address: beforeColon, port: readPort(text, afterColon) };
-  return { address: text, port: DNS_PORT };
+  return { address: text, port: usual };
 }
 
-function readPort(text: string, port: string | undefined): number {
-  if (port === undefined) return DNS_PORT;
+function readPort(text: string, port: string | undefined, usual = DNS_PORT): number {
+  if (port === undefined) return usual;
   const number = Number(port);
   if (number < 1 || number > PORT_MAX) throw new Error(`invalid port in "${text}": use 1 to ${PORT_MAX}`);
   return number;

@@ -16,6 +16,8 @@ export interface Server {
   readonly port: number;
   /** Queried only when the servers before it cannot be reached at all: the server behind a stub resolver. */
   readonly isBackup?: boolean;
+  /** It is asked by TLS alone, and this is what its certificate must be for: a host name, or its address. */
+  readonly tls?: string;
   /** The container that is there, if it was named as the server. */
   readonly container?: UpstreamContainer;
 }

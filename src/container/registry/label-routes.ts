@@ -9,13 +9,13 @@ import { isHostScoped } from "../../base/model/address.ts";
 import type { LabelServers } from "../../base/model/label-policy.ts";
 import { isContainerServer } from "../../base/model/container-server.ts";
 import {
-  DNS_PORT,
   type NamedServer,
   type RouteText,
   isNodeServer,
   namedServerText,
   nodeInLabel,
   parseRoute,
+  usualPort,
 } from "../../base/model/server-text.ts";
 import type { Labels } from "../facts/labels.ts";
 import type { RouteLayer } from "./routes.ts";
@@ -94,9 +94,9 @@ function onlyShared(server: NamedServer): NamedServer {
 /** Only the operator may allow servers on other ports and at addresses that only the host reaches. */
 function refuseHostOnlyServer(server: NamedServer): void {
   if (server === "host" || isContainerServer(server) || server.from !== "host") return;
-  if (server.port === DNS_PORT && !isHostScoped(server.address)) return;
+  if (server.port === usualPort(server) && !isHostScoped(server.address)) return;
   throw new Error(
-    `"${server.address}:${server.port}" would be queried from the host, where a label may use only port ${DNS_PORT} and no address ` +
+    `"${server.address}:${server.port}" would be queried from the host, where a label may use only port ${usualPort(server)} and no address ` +
       "that only the host reaches; to allow it, set label-servers: any",
   );
 }

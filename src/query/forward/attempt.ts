@@ -11,6 +11,8 @@ import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import { withLength } from "../../base/lib/framing.ts";
 import type { DeferredQuery } from "../ports.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
+import type { StreamTurn } from "../client/stream-turn.ts";
+import { TlsConnection, type TlsTarget } from "../upstream/tls-connection.ts";
 import type { Exchange } from "../upstream/udp-socket.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 
@@ -107,23 +109,55 @@ export function queryUdp(
 /** Sends over a TCP socket that may still be connecting. Another id there means a broken server, not a stray packet. */
 export function queryTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEnd): Socket {
   const socket = new Socket({ fd, readable: true, writable: true });
+  const { end, onData } = streamEnd(socket, query, timeoutMs, onEnd);
+  socket.on("error", (error) => end(failed(error.message)));
+  socket.on("close", () => end(failed(CLOSED)));
+  socket.on("data", onData);
+  socket.write(withLength(query));
+  return socket;
+}
+
+/** The same by TLS. `turn`: of the container. */
+export function queryTls(
+  fd: number,
+  { target, turn }: { readonly target: TlsTarget; readonly turn: StreamTurn },
+  query: Buffer,
+  timeoutMs: number,
+  onEnd: OnEnd,
+): { destroy(): void } {
+  // It calls back after it is made.
+  const connection: TlsConnection = new TlsConnection(fd, target, turn, {
+    onSecure: () => connection.write(withLength(query)),
+    onData: (chunk) => onData(chunk),
+    onEnd: () => end(failed(CLOSED)),
+    onFailed: (reason) => end(failed(reason)),
+  });
+  const { end, onData } = streamEnd(connection, query, timeoutMs, onEnd);
+  return connection;
+}
+
+const CLOSED = "connection closed without a reply";
+
+interface StreamEnd {
+  readonly end: OnEnd;
+  readonly onData: (chunk: Buffer) => void;
+}
+
+function streamEnd(connection: { destroy(): void }, query: Buffer, timeoutMs: number, onEnd: OnEnd): StreamEnd {
   const reader = new StreamReader();
   const end = once((outcome) => {
     clearTimeout(timer);
-    socket.destroy();
+    connection.destroy();
     onEnd(outcome);
   });
   const timer = setTimeout(() => setImmediate(end, failed("timed out")), timeoutMs);
-  socket.on("error", (error) => end(failed(error.message)));
-  socket.on("close", () => end(failed("connection closed without a reply")));
-  socket.on("data", (chunk: Buffer) => {
+  const onData = (chunk: Buffer): void => {
     reader.push(chunk);
     const message = reader.next();
     if (message === undefined) return;
     end(hasSameId(message, query) ? judge(message) : failed("the reply has another id"));
-  });
-  socket.write(withLength(query));
-  return socket;
+  };
+  return { end, onData };
 }
 
 function judge(message: Buffer): AttemptResult {

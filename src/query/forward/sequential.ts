@@ -150,6 +150,10 @@ export class SequentialForwarder {
       onEnd({ kind: "failed", reason: "the query has a TSIG, and dns11 has no key" });
       return;
     }
+    if (server.tls !== undefined) {
+      onEnd({ kind: "failed", reason: "a server by TLS is not asked with forward.order: docker" });
+      return;
+    }
     // A policy has taken the signature out already.
     const query = isTsig ? withoutLast(deferred.query, signature.at) : sentQuery(deferred);
     const sent = query === deferred.query ? deferred : { ...deferred, query };

@@ -29,7 +29,7 @@ import { readFreshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { UpstreamJournal } from "../trace.ts";
 import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
-import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
+import { Attempt, type AttemptResult, type AttemptListener, queryTcp, queryTls } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
 import {
   AUTHENTIC,
@@ -256,7 +256,8 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   /** Sends the query to a server, or has it wait while the server has enough queries of the container. */
   #query(candidate: UpstreamCandidate, why: string, now: number, isRepeat = false): void {
-    if (candidate.state === "pending") {
+    // By TLS nobody on the way sees what the query has.
+    if (candidate.state === "pending" && candidate.nameserver.tls === undefined) {
       candidate.silentTo |= leftAfterSilence(this.#plan, candidate, now);
       candidate.without |= candidate.silentTo;
     }
@@ -278,7 +279,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     candidate.reason = TIMED_OUT;
     if (!isRepeat) candidate.tries++;
     const { nameserver } = candidate;
-    if (this.#plan.usesTcp) return this.#queryTcp(candidate, why, now);
+    if (this.#plan.usesTcp || nameserver.tls !== undefined) return this.#queryTcp(candidate, why, now);
     if (this.#truncated !== undefined) return this.#queryTcp(candidate, `${why}; a reply was truncated`, now);
     if (nameserver.silentTo.udp.isKnown(now))
       return this.#queryTcp(candidate, `${why}; it does not answer over udp`, now);
@@ -310,7 +311,8 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #queryTcp(candidate: UpstreamCandidate, why: string, now: number, isTcpOnly = true): void {
     const { nameserver } = candidate;
     const { isTransfer, streamsTo } = this.#plan;
-    this.#journal?.note(now, nameserver.server, `sent over tcp: ${why}${withoutText(candidate)}`);
+    const transport = nameserver.tls === undefined ? "tcp" : "tls";
+    this.#journal?.note(now, nameserver.server, `sent over ${transport}: ${why}${withoutText(candidate)}`);
     candidate.tcpMs = now;
     candidate.isTcpOnly = isTcpOnly;
     try {
@@ -326,15 +328,17 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   /** Uses a connection that is closed with the query. */
   #queryDedicated(candidate: UpstreamCandidate, now: number): void {
-    const { fd, onClosed } = this.#plan.streamsTo(candidate.nameserver).openDedicated();
+    const { fd, tls, onClosed } = this.#plan.streamsTo(candidate.nameserver).openDedicated();
     const query = Buffer.from(messageFor(this.#plan, candidate, now));
     setU16(query, ID_AT, this.#hooks.random());
     this.#connections ??= [];
+    const leftMs = this.#endMs - now;
+    const onEnd = (outcome: AttemptResult): void => {
+      onClosed();
+      this.#onTcpOutcome(candidate, query, now, outcome);
+    };
     this.#connections.push(
-      queryTcp(fd, query, this.#endMs - now, (outcome) => {
-        onClosed();
-        this.#onTcpOutcome(candidate, query, now, outcome);
-      }),
+      tls === undefined ? queryTcp(fd, query, leftMs, onEnd) : queryTls(fd, tls, query, leftMs, onEnd),
     );
   }
 
@@ -374,7 +378,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (isRejected) learnFromRejection(extras, candidate, now);
     else this.#learn(candidate, extras, isStream, now);
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
-    const tookMs = isStream ? undefined : now - sentMs;
+    const tookMs = isStream && nameserver.tls === undefined ? undefined : now - sentMs;
     candidate.queue?.recordAnswer(candidate, now);
     if (!isFailure) nameserver.health.recordAnswer(now, tookMs);
     else nameserver.health.recordFailure(now, tookMs);
@@ -486,6 +490,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #noteTcp({ nameserver }: UpstreamCandidate, hasReplied: boolean, now: number): void {
+    if (nameserver.tls !== undefined) return;
     nameserver.noteTcp(now, hasReplied);
     this.#plan.streamsTo(nameserver).note(now, hasReplied);
   }
@@ -592,7 +597,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       return;
     }
     // A server that answers over UDP is up, and only unavailable over TCP.
-    if (isStream && !this.#plan.usesTcp) return this.#fail(candidate, reason);
+    if (isStream && !this.#plan.usesTcp && candidate.nameserver.tls === undefined) return this.#fail(candidate, reason);
     if (isStream) return this.#giveUpOn(candidate, reason, true);
     candidate.socketErrors++;
     // The error may be forged, for the port of that socket.
@@ -607,7 +612,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
    */
   #giveUpOn(candidate: UpstreamCandidate, reason: string, isStream = false): void {
     // A container may use TCP at will; a failure affects the server's health only if all queries use TCP.
-    const isRelevant = !isStream || this.#plan.policy.usesTcp;
+    const isRelevant = !isStream || this.#plan.policy.usesTcp || candidate.nameserver.tls !== undefined;
     if (isRelevant) candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
     this.#markUnreachable(candidate, reason);
   }
@@ -646,7 +651,8 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     for (const candidate of this.#candidates) {
       if (candidate.state !== "pending") continue;
       this.#meterFailure(candidate, "timeout", this.startMs, candidate.isTcpOnly);
-      if (candidate.isTcpOnly) this.#noteTcp(candidate, false, this.#hooks.now());
+      if (candidate.isTcpOnly && candidate.nameserver.tls === undefined)
+        this.#noteTcp(candidate, false, this.#hooks.now());
       else if (why === undefined) this.#noteFailure(candidate, "silent");
     }
     this.#isClientLimit ||= isAny(this.#candidates, "waiting");

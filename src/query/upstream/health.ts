@@ -13,6 +13,7 @@
  *                                                                       |  trial query now and then
  */
 import { LIMITS } from "../../base/limits.ts";
+import { TLS_FAILED } from "../../base/model/tls-failure.ts";
 
 /** Weight of the newest sample in the moving averages, as in TCP (RFC 6298). */
 const GAIN = 1 / 8;
@@ -21,6 +22,10 @@ const DEVIATIONS = 4;
 
 /** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
 const ABSENT = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
+
+function isAbsent(reason: string): boolean {
+  return reason.startsWith(TLS_FAILED) || ABSENT.test(reason);
+}
 
 /** `isByTransport`: it is, or was, down because it does not answer at all. */
 export type OnHealthChange = (isUp: boolean, reason: string, isByTransport: boolean) => void;
@@ -158,7 +163,7 @@ export class Health {
 
   /** It cannot be reached for this reason, unless the reason lies with us: a lack of descriptors or memory. */
   recordUnreachable(nowMs: number, reason: string): void {
-    if (ABSENT.test(reason)) this.#recordAbsent(nowMs, reason);
+    if (isAbsent(reason)) this.#recordAbsent(nowMs, reason);
   }
 
   #recordAbsent(nowMs: number, reason: string): void {

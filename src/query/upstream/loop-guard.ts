@@ -16,6 +16,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Client } from "../client/client.ts";
 import type { Nameserver } from "./nameserver.ts";
+import type { StreamPool } from "./stream-pool.ts";
 import type { Exchange } from "./udp-socket.ts";
 
 /** A server that forwards a container's queries back to us, for names with this suffix; "" for all names. */
@@ -30,6 +31,9 @@ interface SentProbe {
   readonly suffix: string;
 }
 
+/** A container's connections to a server that is asked by nothing else. */
+type StreamsTo = (client: Client, nameserver: Nameserver) => Pick<StreamPool, "send">;
+
 type OnLoop = (client: Client, loop: Loop) => void;
 
 const NONCE_BYTES = 8;
@@ -41,15 +45,17 @@ const PROBES_MAX = 256;
 export class LoopGuard {
   readonly #now: () => number;
   readonly #onLoop: OnLoop;
+  readonly #streamsTo: StreamsTo;
   readonly #sent = new Map<string, SentProbe>();
   readonly #checkedAtMs = new WeakMap<Nameserver, number>();
   readonly #loops = new WeakMap<Client, readonly Loop[]>();
   /** Until then a loop may be active. */
   #loopsUntilMs = -Infinity;
 
-  constructor(now: () => number, onLoop: OnLoop) {
+  constructor(now: () => number, onLoop: OnLoop, streamsTo: StreamsTo) {
     this.#now = now;
     this.#onLoop = onLoop;
+    this.#streamsTo = streamsTo;
   }
 
   /** Whether any probe is outstanding. */
@@ -63,6 +69,10 @@ export class LoopGuard {
       try {
         const now = this.#now();
         for (const message of this.#probes(nameserver, name, now)) {
+          if (nameserver.tls !== undefined) {
+            this.#streamsTo(client, nameserver).send(new LoopProbe(message, client.number));
+            continue;
+          }
           const socket = nameserver.sockets.draw(now, () => client.dial(nameserver.server, "udp"));
           socket.send(new LoopProbe(message, client.number), now);
         }

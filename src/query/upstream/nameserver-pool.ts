@@ -8,10 +8,13 @@ import { RateLimit } from "../../base/lib/rate-limit.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
+import { StreamTurn } from "../client/stream-turn.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import { ServerQueue } from "./server-queue.ts";
 import type { SocketPoolParts } from "./socket-pool.ts";
 import { StreamPool } from "./stream-pool.ts";
+import { TlsMemory, type TlsTarget } from "./tls-connection.ts";
+import { TlsTrust } from "./tls-trust.ts";
 
 export interface ServerList {
   readonly nameservers: readonly Nameserver[];
@@ -31,12 +34,19 @@ export class NameserverPool {
   readonly #scopes = new Map<string, number>();
   /** Rate limit for new connections to the host's servers, over all containers. */
   readonly #connects: RateLimit;
+  /** The same for those by TLS, and the turn of all handshakes. */
+  readonly #tlsConnects: RateLimit;
+  readonly #handshakes = new StreamTurn(0);
+  readonly #trust: TlsTrust;
   #scopesUsed = 0;
 
-  constructor(parts: SocketPoolParts, onHealth: OnHealth) {
+  /** `tlsFile`: the authorities whose certificates count, where they are not the machine's. */
+  constructor(parts: SocketPoolParts, onHealth: OnHealth, tlsFile?: string) {
     this.#parts = parts;
     this.#onHealth = onHealth;
     this.#connects = new RateLimit(LIMITS.upstreamConnectsOfHost, parts.now);
+    this.#tlsConnects = new RateLimit(LIMITS.tls.connectsOfHost, parts.now);
+    this.#trust = new TlsTrust(tlsFile, parts.now);
   }
 
   /** Servers of the host that have been used. */
@@ -87,13 +97,15 @@ export class NameserverPool {
     const key = serverKey(server);
     const known = own.streams.get(key);
     if (known !== undefined) return known;
+    const isTls = server.tls !== undefined;
     const created = new StreamPool({
       ids: this.#parts.ids,
       shares: client.shares,
       turn: client.streamTurn,
-      connects: own.connects,
-      connectsOfHost: server.from === "host" ? this.#connects : undefined,
+      connects: isTls ? own.tlsConnects : own.connects,
+      connectsOfHost: server.from !== "host" ? undefined : isTls ? this.#tlsConnects : this.#connects,
       dial: () => client.dial(server, "tcp"),
+      tls: isTls ? () => this.#tlsTarget(client, server) : undefined,
     });
     for (const [former, pool] of formerOf(own.streams, server)) {
       own.streams.delete(former);
@@ -113,6 +125,12 @@ export class NameserverPool {
     for (const { sockets } of this.#host.values()) sockets.retire();
     this.#host.clear();
     this.#scopes.clear();
+  }
+
+  /** What is known of the server now: the host's may have been dropped and created again. */
+  #tlsTarget(client: Client, server: Server): TlsTarget {
+    const memory = this.#nameserver(client, server).tls ?? new TlsMemory();
+    return { server, trust: this.#trust, handshakes: this.#handshakes, memory };
   }
 
   #nameserver(client: Client, server: Server): Nameserver {
@@ -138,12 +156,14 @@ export class NameserverPool {
     const known = this.#own.get(client);
     if (known !== undefined) return known;
     const connects = new RateLimit(LIMITS.upstreamConnects, this.#parts.now);
+    const tlsConnects = new RateLimit(LIMITS.tls.connects, this.#parts.now);
     const created: ClientUpstreams = {
       nameservers: new Map(),
       scopes: new Map(),
       streams: new Map(),
       queues: new WeakMap(),
       connects,
+      tlsConnects,
     };
     this.#own.set(client, created);
     // A container may outlive this pool, which new settings replace; the callback must not keep the pool alive.
@@ -174,6 +194,7 @@ interface ClientUpstreams {
   readonly streams: Map<string, StreamPool>;
   readonly queues: WeakMap<Nameserver, ServerQueue>;
   readonly connects: RateLimit;
+  readonly tlsConnects: RateLimit;
 }
 
 const NO_UPSTREAMS: Pick<ClientUpstreams, "nameservers" | "streams"> = { nameservers: new Map(), streams: new Map() };

@@ -6,6 +6,7 @@ import { LIMITS } from "../../base/limits.ts";
 import type { Server } from "../../base/model/view.ts";
 import { Health, type OnHealthChange } from "./health.ts";
 import { type SocketPoolParts, SocketPool } from "./socket-pool.ts";
+import { TlsMemory } from "./tls-connection.ts";
 
 /** Called when a server goes down or comes back up. */
 export type OnHealth = (server: Server, ...change: Parameters<OnHealthChange>) => void;
@@ -23,6 +24,8 @@ export class Nameserver {
   readonly server: Server;
   readonly health: Health;
   readonly sockets: SocketPool;
+  /** Set where it is asked by TLS, and never otherwise. */
+  readonly tls: TlsMemory | undefined;
   /** The network on the way may drop such queries. No container can have the server answer only some of its queries. */
   readonly silentTo = { edns: new Silence(), ad: new Silence(), udp: new Silence() };
   /** Per container: the authoritative servers behind a shared resolver may reject EDNS for one container's names. */
@@ -36,6 +39,7 @@ export class Nameserver {
 
   constructor(server: Server, parts: SocketPoolParts, onHealth: OnHealth) {
     this.server = server;
+    this.tls = server.tls === undefined ? undefined : new TlsMemory();
     this.health = new Health((...change) => onHealth(server, ...change));
     this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts, this.health);
   }

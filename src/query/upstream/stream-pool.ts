@@ -2,6 +2,8 @@
  * StreamPool: the TCP connections of one container to one server. Connections are reused, because one per query would
  * soon exhaust the ports. They are not shared between containers, because many servers answer queries on a connection
  * in order, so that one container's slow name would delay another container.
+ *
+ * By TLS a connection costs a handshake, so there is a second one only when the first is busy, or silent.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
@@ -11,6 +13,7 @@ import type { RateLimit } from "../../base/lib/rate-limit.ts";
 import type { Shares } from "../client/shares.ts";
 import type { StreamTurn } from "../client/stream-turn.ts";
 import { type PendingExchange, UpstreamStream } from "./stream.ts";
+import type { TlsTarget } from "./tls-connection.ts";
 import type { Exchange } from "./udp-socket.ts";
 
 export interface StreamPoolParts {
@@ -22,11 +25,15 @@ export interface StreamPoolParts {
   readonly connectsOfHost: RateLimit | undefined;
   /** Opens a socket that is connecting to the server; may throw. */
   readonly dial: () => number;
+  /** For a server that is asked by TLS. */
+  readonly tls?: (() => TlsTarget) | undefined;
 }
 
 /** A connection for one query only. */
 interface DedicatedConnection {
   readonly fd: number;
+  /** Where it is by TLS, the server and the container's turn. */
+  readonly tls: { readonly target: TlsTarget; readonly turn: StreamTurn } | undefined;
   /** Must be called once, when the connection is closed. */
   readonly onClosed: () => void;
 }
@@ -49,8 +56,9 @@ export class StreamPool {
   /** Opens a connection that is not shared; it counts against the container's limits. Throws if none is available. */
   openDedicated(): DedicatedConnection {
     if (!this.#reserve()) throw tooMany();
-    const { upstreamStreams } = this.#parts.shares;
-    return { fd: this.#dial(), onClosed: () => upstreamStreams.give(1) };
+    const { shares, tls, turn } = this.#parts;
+    const fd = this.#dial();
+    return { fd, tls: tls && { target: tls(), turn }, onClosed: () => shares.upstreamStreams.give(1) };
   }
 
   /** The server has replied over TCP, or has not in its time. */
@@ -70,6 +78,7 @@ export class StreamPool {
 
   /** An idle connection, else a new one, else the one with the fewest queries in flight. */
   #choose(): UpstreamStream {
+    if (this.#parts.tls !== undefined) return this.#chooseTls();
     let leastBusy: UpstreamStream | undefined;
     for (const stream of this.#streams) {
       if (leastBusy === undefined || stream.pending < leastBusy.pending) leastBusy = stream;
@@ -77,6 +86,30 @@ export class StreamPool {
     if (leastBusy?.pending === 0) return leastBusy;
     const hasReserved = this.#streams.size < LIMITS.upstreamStreamsPerServer && this.#reserve();
     if (hasReserved) return this.#open();
+    if (leastBusy !== undefined && leastBusy.pending < LIMITS.upstreamPipelined) return leastBusy;
+    throw tooMany();
+  }
+
+  /** One that is neither busy nor silent, else a new one, else the one with the fewest queries in flight. */
+  #chooseTls(): UpstreamStream {
+    const { busy, silentMs, stuckMs } = LIMITS.tls;
+    const now = performance.now();
+    let [leastBusy, best]: (UpstreamStream | undefined)[] = [];
+    for (const stream of [...this.#streams]) {
+      const silentForMs = stream.silentMs(now);
+      // Whoever has asked there does not wait any more, and the way to the server may be another one.
+      if (silentForMs >= stuckMs) {
+        stream.close("the server does not answer on this connection");
+        continue;
+      }
+      if (leastBusy === undefined || stream.pending < leastBusy.pending) leastBusy = stream;
+      const isGood = stream.pending < busy && (silentForMs < silentMs || !stream.isSecure);
+      if (isGood && (best === undefined || stream.pending < best.pending)) best = stream;
+    }
+    if (best !== undefined) return best;
+    const isOpening = leastBusy?.isSecure === false;
+    // Of connections that are not verified yet there is one: the others would fail as it does.
+    if (!isOpening && this.#streams.size < LIMITS.upstreamStreamsPerServer && this.#reserve()) return this.#open();
     if (leastBusy !== undefined && leastBusy.pending < LIMITS.upstreamPipelined) return leastBusy;
     throw tooMany();
   }
@@ -104,8 +137,8 @@ export class StreamPool {
   }
 
   #open(): UpstreamStream {
-    const { ids, shares, turn } = this.#parts;
-    const parts = { ids, bytes: shares.streamBytes, turn };
+    const { ids, shares, turn, tls } = this.#parts;
+    const parts = { ids, bytes: shares.streamBytes, turn, tls: tls?.() };
     const stream = new UpstreamStream(this.#dial(), parts, (...end) => this.#onClosed(...end));
     this.#streams.add(stream);
     return stream;

@@ -1,6 +1,6 @@
 /**
- * UpstreamStream: one TCP connection to a server, with many queries in flight (RFC 7766). A reply must match the id and
- * the question of one of them; anything else means a broken server and closes the connection.
+ * UpstreamStream: one TCP connection to a server, with many queries in flight (RFC 7766), as it is or by TLS. A reply must match
+ * the id and the question of one of them; anything else means a broken server and closes the connection.
  */
 import { Socket } from "node:net";
 
@@ -13,6 +13,7 @@ import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Share } from "../../base/lib/share.ts";
 import type { StreamTurn } from "../client/stream-turn.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
+import { TlsConnection, type TlsTarget } from "./tls-connection.ts";
 import { type Exchange, isReplyTo } from "./udp-socket.ts";
 
 /** A query on this connection, and the number of connections it was sent on before. */
@@ -26,13 +27,24 @@ export interface StreamParts {
   readonly ids: RandomIds;
   readonly bytes: Share;
   readonly turn: StreamTurn;
+  /** It is by TLS; undefined for plain TCP. */
+  readonly tls: TlsTarget | undefined;
+}
+
+/** What a connection by TLS has, too. */
+interface StreamSocket {
+  readonly writableLength: number;
+  write(bytes: Buffer): unknown;
+  pause(): unknown;
+  resume(): unknown;
+  destroy(): unknown;
 }
 
 /** Called once when a connection is closed, with the queries that have no answer. */
 type OnClosed = (stream: UpstreamStream, unanswered: readonly PendingExchange[], reason: string) => void;
 
 export class UpstreamStream {
-  readonly #socket: Socket;
+  readonly #socket: StreamSocket;
   readonly #reader = new StreamReader();
   readonly #waiting = new Map<number, PendingExchange>();
   readonly #ids: RandomIds;
@@ -40,25 +52,61 @@ export class UpstreamStream {
   readonly #turn: StreamTurn;
   readonly #goOn = (): void => this.#guarded(() => this.#work());
   readonly #onClosed: OnClosed;
+  /** Queries that wait for a certificate to be verified. */
+  #held: Buffer[] | undefined;
+  #heldBytes = 0;
   #counted = 0;
   #isClosed = false;
+  /** By TLS: since then nothing has come while queries wait. */
+  #silentSinceMs = 0;
+  readonly #isTls: boolean;
   /** The server has answered on this connection, so a later close is normal and no failure. */
   hasAnswered = false;
 
   /** Takes ownership of a socket that is connected, or connecting. */
-  constructor(fd: number, { ids, bytes, turn }: StreamParts, onClosed: OnClosed) {
+  constructor(fd: number, { ids, bytes, turn, tls }: StreamParts, onClosed: OnClosed) {
     this.#ids = ids;
     this.#bytes = bytes;
     this.#turn = turn;
     this.#onClosed = onClosed;
-    this.#socket = new Socket({ fd, readable: true, writable: true });
-    this.#socket.setNoDelay(true);
+    this.#isTls = tls !== undefined;
+    if (tls === undefined) this.#socket = this.#openPlain(fd);
+    else {
+      this.#held = [];
+      this.#socket = this.#openTls(fd, tls);
+    }
+  }
+
+  #openPlain(fd: number): Socket {
+    const socket = new Socket({ fd, readable: true, writable: true });
+    socket.setNoDelay(true);
     // It stays open for later queries, which must not keep the process alive.
-    this.#socket.unref();
-    this.#socket.setTimeout(LIMITS.upstreamStreamIdleMs, () => this.#guarded(() => this.#end("timed out")));
-    this.#socket.on("data", (chunk: Buffer) => this.#guarded(() => this.#onData(chunk)));
-    this.#socket.on("error", (error) => this.#guarded(() => this.#end(error.message)));
-    for (const end of ["close", "end"]) this.#socket.on(end, () => this.#guarded(() => this.#onEnd()));
+    socket.unref();
+    socket.setTimeout(LIMITS.upstreamStreamIdleMs, () => this.#guarded(() => this.#end("timed out")));
+    socket.on("data", (chunk: Buffer) => this.#guarded(() => this.#onData(chunk)));
+    socket.on("error", (error) => this.#guarded(() => this.#end(error.message)));
+    for (const end of ["close", "end"]) socket.on(end, () => this.#guarded(() => this.#onEnd()));
+    return socket;
+  }
+
+  #openTls(fd: number, tls: TlsTarget): TlsConnection {
+    return new TlsConnection(fd, tls, this.#turn, {
+      onSecure: () => this.#guarded(() => this.#sendHeld()),
+      onData: (chunk) => {
+        this.#silentSinceMs = performance.now();
+        this.#guarded(() => this.#onData(chunk));
+      },
+      onEnd: () => this.#guarded(() => this.#onEnd()),
+      onFailed: (reason) => this.#guarded(() => this.#end(reason)),
+    });
+  }
+
+  #sendHeld(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    this.#heldBytes = 0;
+    for (const query of held) this.#socket.write(query);
+    this.#count();
   }
 
   /** An internal error costs the connection. */
@@ -70,18 +118,34 @@ export class UpstreamStream {
     return this.#waiting.size;
   }
 
+  /** Its certificate is verified, if it has one. */
+  get isSecure(): boolean {
+    return this.#held === undefined;
+  }
+
+  /** By TLS: how long nothing has come although queries wait. */
+  silentMs(nowMs: number): number {
+    return this.#waiting.size === 0 ? 0 : nowMs - this.#silentSinceMs;
+  }
+
   send(sent: PendingExchange): void {
+    if (this.#isTls && this.#waiting.size === 0) this.#silentSinceMs = performance.now();
     const message = Buffer.from(sent.exchange.message);
     let id = this.#ids.next();
     while (this.#waiting.has(id)) id = this.#ids.next();
     setU16(message, ID_AT, id);
     this.#waiting.set(id, sent);
-    this.#socket.write(withLength(message));
+    const query = withLength(message);
+    if (this.#held === undefined) this.#socket.write(query);
+    else {
+      this.#held.push(query);
+      this.#heldBytes += query.length;
+    }
     this.#count();
   }
 
-  close(): void {
-    this.#end("connection no longer needed");
+  close(reason = "connection no longer needed"): void {
+    this.#end(reason);
   }
 
   #onData(chunk: Buffer): void {
@@ -128,7 +192,7 @@ export class UpstreamStream {
   /** Charges its buffers to the container; returns whether that is still within the container's share. */
   #count(): boolean {
     if (this.#isClosed) return false;
-    const held = this.#reader.bytes + this.#socket.writableLength;
+    const held = this.#reader.bytes + this.#socket.writableLength + this.#heldBytes;
     const more = held - this.#counted;
     if (more > 0 && !this.#bytes.take(more)) {
       this.#end("too many bytes in the buffers of the container's connections");

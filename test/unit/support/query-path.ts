@@ -89,7 +89,9 @@ export class QueryPath {
       now,
       onRefresh: (client, lane, entry) => this.forwarder.refresh(client, lane, entry),
     });
-    this.guard = new LoopGuard(now, (client, loop) => this.forwarder.excludeLooping(client, loop));
+    const onLoop: ConstructorParameters<typeof LoopGuard>[1] = (client, loop) =>
+      this.forwarder.excludeLooping(client, loop);
+    this.guard = new LoopGuard(now, onLoop, (client, nameserver) => pool.streamsTo(client, nameserver));
     this.forwarder = new AdaptiveForwarder({
       behaviour,
       policy,
