@@ -158,6 +158,7 @@ const OPENERS = new Map([
   ["src/features/host-names", "the TUN device below the engine's root, which is the host's"],
   ["src/metrics", "files of this process"],
   ["src/policy/boot", "dns11's own folder, by regular-file.ts"],
+  ["src/query/upstream", "the file of authorities, the machine's or the operator's, by regular-file.ts"],
   ["src/run", "files of the package; dns11's own folder"],
   ["src/run/node", "this thread's namespace"],
   ["src/run/quarantine", "dns11's own folder"],

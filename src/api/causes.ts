@@ -85,6 +85,18 @@ export type CauseCode =
   | "nsswitch"
   /** A server answers over UDP, but not over TCP, which this answer needs. */
   | "tcp-blocked"
+  /** Of a server that is asked by TLS: there is no connection to its port. */
+  | "tls-blocked"
+  /** Nothing listens there, or what does speaks no TLS. */
+  | "tls-absent"
+  /** Its certificate is for another name. */
+  | "tls-name"
+  /** Its certificate is of no authority that the machine trusts. */
+  | "tls-untrusted"
+  /** Its certificate is not valid yet, or not any more; or the clock is wrong. */
+  | "tls-time"
+  /** The file of authorities cannot be used. */
+  | "tls-authorities"
   /** A policy refuses the name to the container. */
   | "policy-denied";
 

@@ -6,6 +6,7 @@ import { FEATURES } from "../features.ts";
 import { type FeatureEntry, NOT_WITH_STRICT } from "./feature-entry.ts";
 import type { Precedence } from "./precedence.ts";
 import { durationText } from "../base/lib/quantity.ts";
+import type { RouteText } from "../base/model/server-text.ts";
 import type { Key } from "./settings-table.ts";
 import type { Settings } from "./settings.ts";
 import { type KeptDomain, zoneConflict } from "./zone-name.ts";
@@ -14,6 +15,7 @@ import { type KeptDomain, zoneConflict } from "./zone-name.ts";
 export function findConflicts(precedence: Precedence, settings: Settings): string[] {
   return [
     ...setInFolders(precedence).map(([key, what]) => conflictText(precedence, key, what)),
+    ...serversByTls(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...withoutEffect(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -39,6 +41,19 @@ function setInFolders(precedence: Precedence): readonly Conflict[] {
       ? []
       : [[key, `is also set at ${other.where(key).replace(/: [a-z]+$/, "")}: put all of it in one of them`]];
   });
+}
+
+/** Docker asks no server by TLS, and nobody who wants TLS wants a query without. */
+function serversByTls({ behaviour, routes: { everyone, networks } }: Settings): readonly Conflict[] {
+  if (behaviour.failsOver) return [];
+  const what =
+    "has a server by TLS, which is not asked with forward.order: docker (strict sets it): choose another forward.order";
+  const has = (routes: readonly RouteText[]): boolean =>
+    routes.some(({ servers }) => servers.some((server) => typeof server === "object" && "tls" in server));
+  return [
+    ...(has(everyone) ? [["dns", what] as const] : []),
+    ...([...networks.values()].some(has) ? [["networks", what] as const] : []),
+  ];
 }
 
 /** Servers are queried as Docker does, which cannot be configured. */

@@ -13,12 +13,12 @@ import { composePlaceOf } from "../container/facts/compose.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "../control/causes/known-container.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
-import type { ExchangeResult } from "../container/rules/exchange.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { codeOf, reasonOf } from "../base/lib/fault.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
 import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
+import { serverText } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
 import type { InsideContainer } from "../features/contract.ts";
 import { dialIn } from "../container/namespace/dial.ts";
@@ -33,7 +33,10 @@ import { libcFinding } from "./checks/libc-check.ts";
 import { staleCopyFindings } from "./checks/resolv-conf-check.ts";
 import {
   type ContainerServers,
+  type TlsAnswer,
+  queryByTls,
   queryServer,
+  tlsFinding,
   loopFinding,
   noUpstreamFinding,
   upstreamFinding,
@@ -74,7 +77,7 @@ const AT_ONCE = 16;
 const NOTHING: Repair = { did: [], left: [] };
 
 /** Queries each host server once, however many containers use it. */
-type QueryOnce = (key: string, query: () => Promise<readonly ExchangeResult[]>) => Promise<readonly ExchangeResult[]>;
+type QueryOnce = <T>(key: string, query: () => Promise<T>) => Promise<T>;
 
 export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promise<Diagnosis> {
   const first = await examineAll(options, cleanUp !== undefined);
@@ -338,7 +341,7 @@ function announcing(container: string, { client, status }: DoctorContext): Annou
 async function upstreamFindings(
   servers: readonly Server[],
   container: Pick<ContainerTarget, "fd" | "fact"> | undefined,
-  { runner, memory, host, status, listedServers: listed }: DoctorContext,
+  { runner, memory, host, status, listedServers: listed, tlsTrust }: DoctorContext,
   queryOnce: QueryOnce,
 ): Promise<Finding[]> {
   const { fd = -1, fact } = container ?? {};
@@ -346,12 +349,18 @@ async function upstreamFindings(
   return await Promise.all(
     servers.map(async (server) => {
       const from = server.from === "host" ? host.network : fd;
-      const key = `${server.from === "host" ? "host" : `${fd}${server.from}`} ${server.address} ${server.port}`;
+      const key = `${server.from === "host" ? "host" : `${fd}${server.from}`} ${serverText(server)}`;
+      const remedy = serverRemedy(server, places);
       try {
+        if (server.tls !== undefined) {
+          const ask = async (): Promise<TlsAnswer> =>
+            await queryByTls(dialIn(runner, from, server, "tcp", false), server, tlsTrust);
+          return tlsFinding(server, await queryOnce(key, ask), remedy);
+        }
         const legs = await queryOnce(key, async () => await queryServer(runner.namespaceOf(from, memory), server));
-        return upstreamFinding(server, legs, serverRemedy(server, places));
+        return upstreamFinding(server, legs, remedy);
       } catch (error) {
-        return finding("upstream", "unknown", `${server.address}: ${reasonOf(error)}`);
+        return finding("upstream", "unknown", `${serverText(server)}: ${reasonOf(error)}`);
       }
     }),
   );
@@ -368,10 +377,10 @@ function libcFindings({ fact, resolvConf }: ContainerTarget, { host }: DoctorCon
 
 /** The kernel reuses closed descriptors, so only results for the host's servers can be cached. */
 function queryHostServersOnce(): QueryOnce {
-  const results = new Map<string, Promise<readonly ExchangeResult[]>>();
-  return async (key, query) => {
+  const results = new Map<string, Promise<unknown>>();
+  return async <T>(key: string, query: () => Promise<T>): Promise<T> => {
     if (!key.startsWith("host ")) return await query();
-    const answer = results.get(key) ?? query();
+    const answer = (results.get(key) as Promise<T> | undefined) ?? query();
     results.set(key, answer);
     return await answer;
   };

@@ -30,6 +30,7 @@ import { locateControl } from "../api/locate.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { checkCapabilities, checkEngine } from "../container/preflight.ts";
 import { chooseRuleBackend } from "../container/attach/rule-backend-choice.ts";
+import { TlsTrust } from "../query/upstream/tls-trust.ts";
 import type { Status } from "../api/status.ts";
 import type { CheckedMachine } from "../features/contract.ts";
 
@@ -49,6 +50,8 @@ export interface DoctorContext {
   /** The servers that the engine's own settings give every container; undefined if they are not known. */
   readonly daemonDns: readonly string[] | undefined;
   readonly readHostFile: CheckedMachine["readHostFile"];
+  /** The authorities that count for the running dns11. */
+  readonly tlsTrust: TlsTrust;
   close(): void;
 }
 
@@ -122,7 +125,9 @@ export async function checkMachine(
     closeEngineHost(host);
   };
   const listed = listedServers(host, path);
-  const servers = { hostServers, listedServers: listed, daemonDns, readHostFile };
+  const tlsFile = instance.status?.settings["forward.tls-ca"]?.value;
+  const tlsTrust = new TlsTrust(typeof tlsFile === "string" ? tlsFile : undefined, () => performance.now());
+  const servers = { hostServers, listedServers: listed, daemonDns, readHostFile, tlsTrust };
   const context = { ...instance, engine, info, host, runner, memory, ...servers, close };
   return { findings, context };
 }

@@ -37,6 +37,7 @@ const UPSTREAM_CAUSES: ReadonlySet<string> = new Set([
   "upstream-refused",
   "upstream-slow",
   "tcp-blocked",
+  ...["tls-blocked", "tls-absent", "tls-name", "tls-untrusted", "tls-time", "tls-authorities"],
 ]);
 const ORDER: readonly DoctorProblem["state"][] = ["problem", "warning", "unknown"];
 

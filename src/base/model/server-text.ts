@@ -43,7 +43,7 @@ const PORT_MAX = 65535;
 const FROM_CONTAINER = "container:";
 const FROM_NODE = "node:";
 const BY_TLS = "tls://";
-export const TLS_PORT = 853;
+const TLS_PORT = 853;
 /** What a certificate can be for: no address, and no port that was meant for a colon. */
 const HOST_NAME = /^(?=.*[a-z])[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 /** As many as a name in a certificate may have, and in the greeting. */
@@ -238,7 +238,7 @@ interface SplitPort {
 /** `place`: what follows `tls://`. What follows a # is always a name here. */
 function splitTls(text: string, place: string): SplitPort {
   const [where = "", name] = place.split(/#(.*)/s, 2);
-  const { address, port } = splitPort(where, TLS_PORT);
+  const { address, port } = splitPort(where, TLS_PORT, text);
   if (name === undefined) return { address, port, tls: "" };
   const tls = name.replace(/\.$/, "").toLowerCase();
   if (HOST_NAME.test(tls) && tls.length <= HOST_NAME_CHARS) return { address, port, tls };
@@ -247,13 +247,14 @@ function splitTls(text: string, place: string): SplitPort {
   );
 }
 
-function splitPort(text: string, usual = DNS_PORT): SplitPort {
+/** `whole`: as it was written. */
+function splitPort(text: string, usual = DNS_PORT, whole = text): SplitPort {
   const [, bracketed, afterBrackets] = /^\[([^\]]*)\](?::(\d+))?$/.exec(text) ?? [];
-  if (bracketed !== undefined) return { address: bracketed, port: readPort(text, afterBrackets, usual) };
+  if (bracketed !== undefined) return { address: bracketed, port: readPort(whole, afterBrackets, usual) };
   const [, beforeHash, afterHash] = /^(.+)#(\d+)$/.exec(text) ?? [];
-  if (beforeHash !== undefined) return { address: beforeHash, port: readPort(text, afterHash) };
+  if (beforeHash !== undefined) return { address: beforeHash, port: readPort(whole, afterHash) };
   const [, beforeColon, afterColon] = /^([^:]+):(\d+)$/.exec(text) ?? [];
-  if (beforeColon !== undefined) return { address: beforeColon, port: readPort(text, afterColon) };
+  if (beforeColon !== undefined) return { address: beforeColon, port: readPort(whole, afterColon) };
   return { address: text, port: usual };
 }
 

@@ -24,7 +24,7 @@ export interface ForwardPolicy {
   readonly queriesMax: number;
   readonly missingContainer: MissingContainerSetting;
   /** A file of the authorities that certificates of servers are to be of; without it, those of the machine. */
-  readonly tlsAuthorities?: string | undefined;
+  readonly tlsAuthorities: string | undefined;
 }
 
 export interface CachePolicy {
@@ -55,6 +55,7 @@ export const FORWARD_DEFAULTS: ForwardPolicy = {
   budgetMs: 4_400,
   queriesMax: 1024,
   missingContainer: "fail",
+  tlsAuthorities: undefined,
 };
 
 export const CACHE_DEFAULTS: CachePolicy = {

@@ -31,6 +31,7 @@ interface Known {
 const PASSING: ReadonlySet<CauseCode> = new Set([
   ...(["upstreams-down", "tcp-blocked", "no-upstream", "internal-network", "crash-loop"] as const),
   ...(["no-healthy-task", "swarm-alone"] as const),
+  ...(["tls-blocked", "tls-absent", "tls-name", "tls-untrusted", "tls-time", "tls-authorities"] as const),
 ]);
 
 /** Guesses, until servers are known to be down, which takes some failures, or their late replies have come. */

@@ -6,6 +6,7 @@ import type { Cause, CauseCode, LastingFix } from "../../api/causes.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { FormerName } from "../../container/registry/former-names.ts";
 import type { FormerAddress } from "../../container/registry/former-addresses.ts";
+import type { TlsFailure } from "../../base/model/tls-failure.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { KnownContainer } from "./known-container.ts";
 import type { KnownContainers } from "./known-containers.ts";
@@ -24,6 +25,8 @@ export interface RouteState {
     readonly reason: string | undefined;
     /** It answers over UDP, and a moment ago did not over TCP. */
     readonly isTcpBlocked?: boolean;
+    /** Why it could not be asked by TLS last, and what to do. */
+    readonly tls?: (TlsFailure & { readonly advice: string }) | undefined;
     /** How it failed names of this zone last: a response code, "late" or "silent". */
     readonly failed?: { readonly what: string; readonly tookMs?: number } | undefined;
     /** How long it usually takes to answer. */

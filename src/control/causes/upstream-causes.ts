@@ -83,6 +83,9 @@ export function upstreamCauses(situation: Situation): Cause[] {
   }
   // What comes late comes from servers that are not away, whatever a silence has made of them.
   if (servers.every(({ failed }) => failed?.what === "late")) return [lateCause(name, servers, change)];
+  const withoutTls = servers.filter(({ tls }) => tls !== undefined);
+  if (withoutTls.length > 0 && servers.every(({ tls, isDown }) => tls !== undefined || isDown))
+    return withoutTls.slice(0, TLS_CAUSES).flatMap(tlsCause);
   const down = servers.filter(({ isDown }) => isDown);
   if (down.length === servers.length) {
     const reason = down[0]?.reason === undefined ? "" : `: ${down[0].reason}`;
@@ -105,6 +108,16 @@ type Servers = RouteState["servers"];
 const TOO_LATE: ReadonlySet<string> = new Set(["late", "silent"]);
 /** A server that usually takes so long is slow itself. */
 const SLOW_MS = 2_000;
+
+/** Of a list of servers by TLS. */
+const TLS_CAUSES = 3;
+
+/** It is asked by TLS, and in no other way. */
+function tlsCause({ server, tls }: Servers[number]): Cause[] {
+  if (tls === undefined) return [];
+  const sentence = `${server} cannot be asked by TLS, and is not asked without: ${tls.text}`;
+  return [cause(`tls-${tls.kind}`, sentence, { advice: tls.advice, about: server })];
+}
 
 const WAIT = "try again, or ask whoever runs the servers of its zone";
 

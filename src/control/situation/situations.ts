@@ -9,6 +9,7 @@ import { bareName, presentation, presentedLabels } from "../../base/dns/name.ts"
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { DNS_PORT, missingText, serverText } from "../../base/model/server-text.ts";
+import { tlsAdvice } from "../../base/model/tls-failure.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Route } from "../../base/model/view.ts";
@@ -298,6 +299,7 @@ export class Situations {
           isDown,
           reason: isDown ? health?.reason : undefined,
           isTcpBlocked: !isDown && found?.isTcpBlocked(now) === true,
+          tls: found?.tls?.failure && { ...found.tls.failure, advice: tlsAdvice(found.tls.failure.kind, server) },
           failed: found?.failureOf(zone),
           usualMs: (health?.counters.answers ?? 0) < USUAL_ANSWERS ? undefined : health?.rttMs,
         };

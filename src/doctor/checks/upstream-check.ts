@@ -2,18 +2,24 @@
  * Upstream check: queries each upstream of a container over UDP and TCP, from the namespace in which dns11 or Docker queries it;
  * and looks for forwarding loops.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 
 import { isSameAddress } from "../../base/model/address.ts";
 import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { serverText } from "../../base/model/server-text.ts";
+import { type TlsFailure, tlsAdvice } from "../../base/model/tls-failure.ts";
 import type { Server } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
 import { installedMark } from "../../container/rules/installed-mark.ts";
 import type { NetNamespace, Within } from "../../kernel/net-namespace.ts";
+import { StreamTurn } from "../../query/client/stream-turn.ts";
+import { type AttemptResult, queryTcp } from "../../query/forward/attempt.ts";
+import { TlsMemory } from "../../query/upstream/tls-connection.ts";
+import type { TlsTrust } from "../../query/upstream/tls-trust.ts";
 import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";
 import { ADD_A_SERVER } from "./upstream-remedy.ts";
 
@@ -60,6 +66,51 @@ export function upstreamFinding(server: Server, legs: readonly ExchangeResult[],
     return report("warning", [`answers ${udp.code}`, `answer ${udp.code}`]);
   }
   return finding("upstream", "ok", detail);
+}
+
+/** What a server by TLS answered, or why it did not. */
+export interface TlsAnswer {
+  readonly code: string | undefined;
+  readonly tookMs: number;
+  /** Without an answer. */
+  readonly reason: string;
+  /** Why there is no connection that could be used. */
+  readonly failure: TlsFailure | undefined;
+}
+
+/** Takes ownership of the socket, which may still be connecting. */
+export async function queryByTls(fd: number, server: Server, trust: TlsTrust): Promise<TlsAnswer> {
+  const memory = new TlsMemory();
+  const id = randomInt(0x10000);
+  const startMs = performance.now();
+  const tls = { target: { server, trust, handshakes: new StreamTurn(0), memory }, turn: new StreamTurn(0) };
+  const outcome = await new Promise<AttemptResult>((resolve) => {
+    queryTcp(fd, rootQuery(id), REPLY_TIMEOUT_MS + LIMITS.tls.handshakeMs, resolve, tls);
+  });
+  const tookMs = performance.now() - startMs;
+  const code = outcome.kind === "reply" ? replyCode(outcome.reply.message, id) : undefined;
+  const reason = outcome.kind === "failed" ? outcome.reason : "invalid reply";
+  return { code, tookMs, reason, failure: memory.failure };
+}
+
+/** `remedy`: where the server is set. */
+export function tlsFinding(server: Server, { code, tookMs, reason, failure }: TlsAnswer, remedy: string): Finding {
+  const text = serverText(server);
+  const report = (state: FindingState, detail: string, [one, many]: OneOrMany, what: string): Finding => {
+    const titles = { title: `upstream {} ${one}`, titleOfMany: `upstreams {} ${many}` };
+    return { ...finding("upstream", state, `${text}: ${detail}`, what), shared: { key: one, ...titles, about: text } };
+  };
+  if (failure !== undefined) {
+    const how: OneOrMany = [`cannot be asked by TLS: ${failure.text}`, `cannot be asked by TLS: ${failure.text}`];
+    const advice = tlsAdvice(failure.kind, server);
+    return report("problem", `TLS: ${failure.text}`, how, `${advice.slice(0, 1).toUpperCase()}${advice.slice(1)}.`);
+  }
+  if (code === undefined)
+    return report("problem", `tls: ${reason}`, ["does not answer by TLS", "do not answer by TLS"], remedy);
+  const detail = `tls ${code} in ${tookMs.toFixed(1)} ms`;
+  if (code === "SERVFAIL" || code === "REFUSED")
+    return report("warning", detail, [`answers ${code}`, `answer ${code}`], remedy);
+  return finding("upstream", "ok", `${text}: ${detail}`);
 }
 
 /** Why a server gave no valid reply. An empty one is a closed connection. */

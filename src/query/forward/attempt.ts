@@ -106,8 +106,24 @@ export function queryUdp(
   if (send(fd, deferred.query) < 0) end(failed(`send: ${errnoName(lastErrno())}`));
 }
 
-/** Sends over a TCP socket that may still be connecting. Another id there means a broken server, not a stray packet. */
-export function queryTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEnd): Socket {
+/** A server that is asked by TLS, and the turn of the container that asks. */
+export interface TlsPlace {
+  readonly target: TlsTarget;
+  readonly turn: StreamTurn;
+}
+
+/**
+ * Sends over a TCP socket that may still be connecting, as it is or by TLS. Another id there means a broken server, not a stray
+ * packet.
+ */
+export function queryTcp(
+  fd: number,
+  query: Buffer,
+  timeoutMs: number,
+  onEnd: OnEnd,
+  tls?: TlsPlace,
+): { destroy(): void } {
+  if (tls !== undefined) return queryTls(fd, tls, query, timeoutMs, onEnd);
   const socket = new Socket({ fd, readable: true, writable: true });
   const { end, onData } = streamEnd(socket, query, timeoutMs, onEnd);
   socket.on("error", (error) => end(failed(error.message)));
@@ -117,10 +133,9 @@ export function queryTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: On
   return socket;
 }
 
-/** The same by TLS. `turn`: of the container. */
-export function queryTls(
+function queryTls(
   fd: number,
-  { target, turn }: { readonly target: TlsTarget; readonly turn: StreamTurn },
+  { target, turn }: TlsPlace,
   query: Buffer,
   timeoutMs: number,
   onEnd: OnEnd,

@@ -32,6 +32,10 @@ export function extrasText(extras: number): string {
   return TEXTS[extras] as string;
 }
 
+export function withoutText({ without }: UpstreamCandidate): string {
+  return without === 0 ? "" : `, without ${extrasText(without)}`;
+}
+
 /** The query for a server, without what it does not answer. */
 export function messageFor(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): Buffer {
   const { message, questionEnd } = plan;

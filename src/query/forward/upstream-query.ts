@@ -29,7 +29,7 @@ import { readFreshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { UpstreamJournal } from "../trace.ts";
 import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
-import { Attempt, type AttemptResult, type AttemptListener, queryTcp, queryTls } from "./attempt.ts";
+import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
 import {
   AUTHENTIC,
@@ -42,6 +42,7 @@ import {
   leftAfterSilence,
   messageFor,
   rejectsExtras,
+  withoutText,
 } from "./edns-fallback.ts";
 import {
   type UpstreamCandidate,
@@ -332,14 +333,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const query = Buffer.from(messageFor(this.#plan, candidate, now));
     setU16(query, ID_AT, this.#hooks.random());
     this.#connections ??= [];
-    const leftMs = this.#endMs - now;
     const onEnd = (outcome: AttemptResult): void => {
       onClosed();
       this.#onTcpOutcome(candidate, query, now, outcome);
     };
-    this.#connections.push(
-      tls === undefined ? queryTcp(fd, query, leftMs, onEnd) : queryTls(fd, tls, query, leftMs, onEnd),
-    );
+    this.#connections.push(queryTcp(fd, query, this.#endMs - now, onEnd, tls));
   }
 
   #onTcpOutcome(candidate: UpstreamCandidate, query: Buffer, sentMs: number, outcome: AttemptResult): void {
@@ -698,8 +696,4 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const isSilent = now - (candidate.tcpMs ?? now) >= LIMITS.hedgeMsFirst;
     if (isSilent && this.#truncated?.server === candidate.nameserver.server) this.#noteTcp(candidate, false, now);
   }
-}
-
-function withoutText({ without }: UpstreamCandidate): string {
-  return without === 0 ? "" : `, without ${extrasText(without)}`;
 }

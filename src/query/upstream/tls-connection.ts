@@ -40,8 +40,8 @@ export class TlsMemory {
     if (isVerified) this.#sinceMs = nowMs;
   }
 
-  fail(failure: TlsFailure): void {
-    this.failure = failure;
+  fail(why: TlsFailure): void {
+    this.failure = why;
     this.#session = undefined;
   }
 }
@@ -193,7 +193,7 @@ export class TlsConnection {
   }
 
   #onSecure(secure: TLSSocket): void {
-    if (!secure.authorized) return this.#fail(failure("untrusted", "its certificate is not verified"));
+    if (!secure.authorized) return this.#fail(failedAs("untrusted", "its certificate is not verified"));
     this.#isSecure = true;
     this.#allowed = LIMITS.tls.besideBytes;
     this.#target.memory.failure = undefined;
@@ -251,12 +251,12 @@ export class TlsConnection {
   #onTooMuch(): void {
     const { greetingBytes } = LIMITS.tls;
     if (this.#isSecure) this.#end("the server sends too much that is no answer");
-    else this.#fail(failure("absent", `its handshake is longer than ${greetingBytes} bytes`));
+    else this.#fail(failedAs("absent", `its handshake is longer than ${greetingBytes} bytes`));
   }
 
   #onEnd(): void {
     if (this.#isSecure) return this.#listener.onEnd();
-    this.#fail(failure("absent", `what listens at its port ${this.#port} closes the connection: it speaks no TLS`));
+    this.#fail(failedAs("absent", `what listens at its port ${this.#port} closes the connection: it speaks no TLS`));
   }
 
   #onLate(): void {
@@ -264,17 +264,17 @@ export class TlsConnection {
     const within = `within ${LIMITS.tls.handshakeMs / 1_000} s`;
     // There is no event for a socket that was connecting when Node got it; one that is connected has a peer.
     if (this.#raw.remoteAddress === undefined)
-      return this.#fail(failure("blocked", `there is no connection to its port ${this.#port} ${within}`));
-    this.#fail(failure("absent", `what listens at its port ${this.#port} answers no TLS ${within}`));
+      return this.#fail(failedAs("blocked", `there is no connection to its port ${this.#port} ${within}`));
+    this.#fail(failedAs("absent", `what listens at its port ${this.#port} answers no TLS ${within}`));
   }
 
   #onRawError(error: Error): void {
     if (this.#isSecure) return this.#listener.onEnd();
     const code = codeOf(error) ?? error.message;
     if (code === "ECONNREFUSED")
-      return this.#fail(failure("absent", `nothing listens at its port ${this.#port} (${code})`));
+      return this.#fail(failedAs("absent", `nothing listens at its port ${this.#port} (${code})`));
     if (code === "ECONNRESET" || code === "EPIPE") return this.#onEnd();
-    this.#fail(failure("blocked", `there is no connection to its port ${this.#port} (${code})`));
+    this.#fail(failedAs("blocked", `there is no connection to its port ${this.#port} (${code})`));
   }
 
   #onError(error: Error): void {
@@ -285,10 +285,10 @@ export class TlsConnection {
       const dates = this.#dates === undefined ? "" : ` (${this.#dates})`;
       const what = code === "CERT_HAS_EXPIRED" ? "is not valid any more" : "is not valid yet";
       const now = new Date().toISOString();
-      return this.#fail(failure("time", `by this machine's clock, ${now}, its certificate ${what}${dates}`));
+      return this.#fail(failedAs("time", `by this machine's clock, ${now}, its certificate ${what}${dates}`));
     }
     if (code !== undefined && CHAIN_CODE.test(code))
-      return this.#fail(failure("untrusted", `its certificate is of no authority in ${this.#from} (${code})`));
+      return this.#fail(failedAs("untrusted", `its certificate is of no authority in ${this.#from} (${code})`));
     if (code === "ECONNRESET" || code === "EPIPE") return this.#onEnd();
     const what = shortened(
       reasonOf(error)
@@ -296,14 +296,14 @@ export class TlsConnection {
         .replaceAll(/\s+/g, " "),
       ERROR_CHARS,
     );
-    this.#fail(failure("absent", `what listens at its port ${this.#port} speaks no TLS that could be used (${what})`));
+    this.#fail(failedAs("absent", `what listens at its port ${this.#port} speaks no TLS that could be used (${what})`));
   }
 
   #otherName(error: Error): TlsFailure {
     const { cert } = error as { cert?: Pick<PeerCertificate, "subjectaltname" | "subject"> };
     const names = (cert?.subjectaltname ?? "").replaceAll(/DNS:|(IP) Address:/g, "");
     const shown = names === "" ? "for no name" : `for ${shortened(names, NAMES_CHARS)}`;
-    return failure("name", `its certificate is ${shown}, and not for ${this.#target.server.tls}`);
+    return failedAs("name", `its certificate is ${shown}, and not for ${this.#target.server.tls}`);
   }
 
   #fail(why: TlsFailure): void {
@@ -332,7 +332,7 @@ const ALLOWED_FOR_EACH = 3;
 const ERROR_CHARS = 80;
 const NAMES_CHARS = 120;
 
-function failure(kind: TlsFailureKind, text: string): TlsFailure {
+function failedAs(kind: TlsFailureKind, text: string): TlsFailure {
   return { kind, text };
 }
 

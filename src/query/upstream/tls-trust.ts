@@ -111,7 +111,7 @@ function certificatesIn(file: string): readonly string[] {
 
 async function contextOf(certificates: readonly string[]): Promise<SecureContext> {
   const made = createSecureContext({ ...PROTOCOL, ca: [] });
-  const { context } = made as { context: { addCACert?: (certificate: string) => void } };
+  const context = made.context as { addCACert?: (certificate: string) => void };
   // Not part of Node's documented API, and the only way to go on with something else in between.
   if (context.addCACert === undefined) return createSecureContext({ ...PROTOCOL, ca: [...certificates] });
   let added = 0;

@@ -92,6 +92,15 @@ test("false is a value, and so is an empty list", () => {
   assert.deepEqual([settings.isStrict, settings.routes.everyone], [false, []]);
 });
 
+test("a server by TLS is a mistake where servers are asked as Docker does", () => {
+  const dns = [parseRoute("10.0.0.1"), parseRoute("/corp/tls://10.0.0.2#dns.test")];
+  assert.deepEqual(mergeSettings([file({ dns })]).routes.everyone, dns);
+  for (const as of [{ strict: true }, { "forward.order": "docker" } as const]) {
+    assert.throws(() => mergeSettings([file({ ...as, dns })]), /has a server by TLS, which is not asked/);
+    assert.throws(() => mergeSettings([file({ ...as, networks: new Map([["n1", dns]]) })]), /networks.*server by TLS/);
+  }
+});
+
 test("a list replaces a list", () => {
   const [mine, theirs] = ["10.0.0.1", "10.0.0.2"].map((text) => [parseRoute(text)]);
   const { routes, origins } = mergeSettings([flags({ dns: mine }), file({ dns: theirs })]);
@@ -107,6 +116,7 @@ test("every key of forward and cache takes effect", () => {
       "forward.tcp": true,
       "forward.max-concurrent": 10,
       "forward.missing-container": "fallback",
+      "forward.tls-ca": "/etc/own-ca.pem",
       "cache.size": 2 ** 20,
       "cache.min-ttl": 1_000,
       "cache.max-ttl": 2_000,
@@ -125,6 +135,7 @@ test("every key of forward and cache takes effect", () => {
       budgetMs: 2_500,
       queriesMax: 10,
       missingContainer: "fallback",
+      tlsAuthorities: "/etc/own-ca.pem",
     },
     cache: {
       bytesMax: 2 ** 20,

@@ -37,6 +37,15 @@ const SERVERS: Readonly<Record<string, NamedServer>> = {
   "container:pihole": { target: "pihole", network: undefined, port: 53 },
   "container:my_dns.1@back-end:5353": { target: "my_dns.1", network: "back-end", port: 5353 },
   "container:pihole@infra#5353": { target: "pihole", network: "infra", port: 5353 },
+  "tls://10.0.0.53": { from: "host", address: "10.0.0.53", port: 853, tls: "10.0.0.53" },
+  "tls://10.0.0.53#Dns.example.": { from: "host", address: "10.0.0.53", port: 853, tls: "dns.example" },
+  "tls://10.0.0.53:8853#resolver": { from: "host", address: "10.0.0.53", port: 8853, tls: "resolver" },
+  "tls://10.0.0.53:53": { from: "host", address: "10.0.0.53", port: 53, tls: "10.0.0.53" },
+  "tls://fd00::53": { from: "host", address: "fd00::53", port: 853, tls: "fd00::53" },
+  "tls://[fd00::53]:8853#dns.example": { from: "host", address: "fd00::53", port: 8853, tls: "dns.example" },
+  "tls://[fe80::1%eth0]#dns.example": { from: "host", address: "fe80::1%eth0", port: 853, tls: "dns.example" },
+  "tls://[fe80::1%eth0]": { from: "host", address: "fe80::1%eth0", port: 853, tls: "fe80::1" },
+  "container:tls://10.0.0.53#dns.example": { from: "container", address: "10.0.0.53", port: 853, tls: "dns.example" },
   // Docker in Docker: the host may well be a container.
   "127.0.0.11": { from: "host", address: "127.0.0.11", port: 53 },
 };
@@ -94,6 +103,22 @@ const BAD_SERVERS: Readonly<Record<string, RegExp>> = {
   "container:127.0.0.11": /dns11 itself listens there/,
   "container:127.0.0.11:5353": /dns11 itself listens there/,
   "https://10.0.0.53": /invalid nameserver/,
+  "tls://": /use tls:\/\/ADDRESS\[:PORT\]\[#NAME\]/,
+  "tls://dns.example": /a name instead of an address could not be looked up/,
+  "tls://host": /use tls:\/\/ADDRESS/,
+  "tls://container:pihole": /use tls:\/\/ADDRESS/,
+  "tls://10.0.0.53#": /with the host name that is in its certificate/,
+  "tls://10.0.0.53#8853": /with the host name that is in its certificate/,
+  "tls://10.0.0.53#10.0.0.54": /with the host name that is in its certificate/,
+  "tls://10.0.0.53#fd00::1": /with the host name that is in its certificate/,
+  "tls://10.0.0.53#a#b": /with the host name that is in its certificate/,
+  "tls://10.0.0.53#a..b": /with the host name that is in its certificate/,
+  "tls://10.0.0.53#a/b": /with the host name that is in its certificate/,
+  [`tls://10.0.0.53#${"a.".repeat(127)}a`]: /with the host name that is in its certificate/,
+  "tls://10.0.0.53:0": /invalid port in .*: use 1 to 65535/,
+  "tls://fe80::1": /needs its interface/,
+  "container:tls://127.0.0.11": /dns11 itself listens there/,
+  "TLS://10.0.0.53": /invalid nameserver/,
 };
 
 for (const [text, message] of Object.entries(BAD_SERVERS)) {
@@ -120,6 +145,16 @@ const ROUTES: Readonly<Record<string, RouteText>> = {
     servers: [{ from: "host", address: "fd00::53", port: 5353 }],
     isLocal: false,
   },
+  "/corp.example/tls://10.0.0.53#dns.example": {
+    domains: ["corp.example"],
+    servers: [{ from: "host", address: "10.0.0.53", port: 853, tls: "dns.example" }],
+    isLocal: false,
+  },
+  "/one/two/container:tls://[fd00::53]": {
+    domains: ["one", "two"],
+    servers: [{ from: "container", address: "fd00::53", port: 853, tls: "fd00::53" }],
+    isLocal: false,
+  },
   "/corp.example/": { domains: ["corp.example"], servers: [], isLocal: true },
   "//": { domains: [""], servers: [], isLocal: true },
   "/./10.0.0.53": { domains: [""], servers: [SERVER], isLocal: false },
@@ -137,6 +172,8 @@ const BAD_ROUTES: Readonly<Record<string, RegExp>> = {
   "/#/10.0.0.53": /invalid domain name "#"/,
   "/corp example/10.0.0.53": /invalid domain name/,
   "/b\u00fccher.example/10.0.0.53": /invalid domain name/,
+  "/tls://10.0.0.53": /invalid route/,
+  "/corp.example/tls://dns": /invalid nameserver "tls:\/\/dns"/,
   "/corp.example/10.0.0": /invalid nameserver "10.0.0"/,
 };
 
@@ -172,6 +209,7 @@ test("any text is parsed, or rejected with an Error that says why", () => {
     "%",
     "host",
     "container:",
+    "tls://",
     "10.0.0.1",
     "fd00::1",
     "53",
@@ -218,6 +256,12 @@ test("the servers in a status are parsed back", () => {
     { from, address: "10.0.0.53", port: 53 },
     { from, address: "fd00::53", port: from === "docker" ? 53 : 5353 },
     { from, address: "fe80::1%eth0", port: 53 },
+    ...(from === "docker"
+      ? []
+      : [
+          { from, address: "10.0.0.53", port: 853, tls: "dns.example" },
+          { from, address: "fd00::53", port: 8853, tls: "fd00::53" },
+        ]),
   ]);
   const text = servers.map((server) => serverText(server)).join(" ");
   assert.deepEqual(serversIn(text), servers);

@@ -47,6 +47,18 @@ for (const server of ["10.0.0.1:5353", "127.0.0.53", "[::1]:53", "::ffff:127.0.0
   });
 }
 
+test("a server by TLS is one as any other, with a port of its own", () => {
+  const label = "tls://10.0.0.1#dns.test /a/tls://127.0.0.1 /b/tls://10.0.0.2:8853 /c/tls://10.0.0.3:53";
+  assert.deepEqual(routesIn(label), [
+    label.split(" ").map((text) => text.replace("tls:", "container:tls:")),
+    undefined,
+  ]);
+  assert.deepEqual(routesIn(label, "any"), [label.split(" "), undefined]);
+  const [texts, warning] = routesIn(label, "host");
+  assert.deepEqual(texts, ["tls://10.0.0.1#dns.test"]);
+  assert.match(warning ?? "", /"127\.0\.0\.1:853" would be queried from the host, where a label may use only port 853/);
+});
+
 for (const place of LABEL_SERVERS) {
   test(`the DNS of a cluster is not asked for a label (${place})`, () => {
     const [texts, warning] = routesIn("/cluster.local/node:kind-control-plane /corp/host", place);

@@ -308,6 +308,20 @@ test("what upstream servers are, and in what state, for names of the outside wor
   assert.ok([internal, first("a.test", route({}))].every(({ isBreaking }) => !isBreaking));
 });
 
+test("a server by TLS that cannot be asked is the cause, with what to do, unless another one is up", () => {
+  const server = { server: "host(tls://10.0.0.1#dns.test)", isDown: true, reason: "does not answer" };
+  const text = "its certificate is for other.test, and not for dns.test";
+  const byTls = { ...server, tls: { kind: "name", text, advice: "write another name" } } as const;
+  const other = { server: "host(10.0.0.2)", isDown: true, reason: "does not answer" };
+  const of = (...servers: RouteState["servers"]): Cause =>
+    first("a.test", { failure: "SERVFAIL", route: { ...ROUTE, servers } });
+  const found = of(byTls, other);
+  assert.equal(found.code, "tls-name");
+  assert.equal(found.sentence, `${server.server} cannot be asked by TLS, and is not asked without: ${text}`);
+  assert.deepEqual([found.advice, found.about], ["write another name", server.server]);
+  assert.equal(of(byTls, { ...other, isDown: false }).code, "upstream-error");
+});
+
 test("a failing server is the cause only if no container has the name", () => {
   const parts = { failure: "SERVFAIL" };
   assert.equal(first("db", parts).code, "other-network");
