@@ -284,7 +284,7 @@ export class TlsConnection {
     if (TIME_CODES.has(code)) {
       const dates = this.#dates === undefined ? "" : ` (${this.#dates})`;
       const what = code === "CERT_HAS_EXPIRED" ? "is not valid any more" : "is not valid yet";
-      const now = new Date().toISOString();
+      const now = `${new Date().toISOString().slice(0, "2026-01-01T00:00".length).replace("T", " ")} UTC`;
       return this.#fail(failedAs("time", `by this machine's clock, ${now}, its certificate ${what}${dates}`));
     }
     if (code !== undefined && CHAIN_CODE.test(code))

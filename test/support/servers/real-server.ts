@@ -1,5 +1,5 @@
 /**
- * dnsmasq or unbound started by a test: independent name servers with a configuration of a few lines, in any network
+ * dnsmasq, unbound and others started by a test: independent name servers with a configuration of a few lines, in any network
  * namespace. They end with the process that started them.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -72,10 +72,37 @@ const DNSMASQ: Program = {
   ready: /started, version/,
 };
 
+/** By TLS alone; the lines say with which certificate, and what it answers. It writes to its standard output. */
+const DNSDIST: Program = {
+  command: "sh",
+  args: ["-c", "exec dnsdist --supervised --disable-syslog -C /dev/stdin >&2"],
+  lines: (address) => ['setSecurityPollSuffix("")', `setLocal("${address}:5399")`, 'setACL("0.0.0.0/0")'],
+  ready: /No downstream servers/,
+};
+
+/** The same. Its arguments say where its folder is. */
+const KRESD: Program = {
+  command: "kresd",
+  args: ["-n", "-c", "/dev/stdin"],
+  lines: () => ["modules.unload('ta_update')", "modules.unload('detect_time_skew')", "modules.unload('priming')"],
+  ready: /is ready/,
+};
+
 type NamespaceOwner = { readonly netnsPath: string };
 
 export async function startUnbound(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
   return await start(place, UNBOUND, options);
+}
+
+export async function startDnsdist(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
+  return await start(place, DNSDIST, options);
+}
+
+export async function startKresd(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
+  return await start(place, KRESD, {
+    ...options,
+    lines: [...options.lines, String.raw`io.stderr:write('is ready\n')`],
+  });
 }
 
 export async function startDnsmasq(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
@@ -123,6 +150,11 @@ export class RealServer implements AsyncDisposable {
   /** Of the server itself: setpriv and nsenter exec it. */
   get pid(): number {
     return this.#process.pid ?? 0;
+  }
+
+  /** What it has written. */
+  get log(): string {
+    return this.#stderr;
   }
 
   /** Waits until its output matches. */
