@@ -39,6 +39,7 @@ javac       default-jdk-headless an example in Java, and its resolver
 python3     python3         an example in Python
 qemu-system-x86_64 qemu-system-x86 booting other kernels
 qemu-system-aarch64 qemu-system-arm booting other kernels, for arm64
+named       bind9           a DNS server that logs what it is told of who asks
 prometheus  prometheus      running the queries of the dashboard and the alerts
 strace      strace          tracing system calls
 systemd-analyze systemd     checking the unit, and running it

@@ -1,3 +1,4 @@
+import { CLIENT_SUBNET } from "./features/client-subnet/feature.ts";
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
@@ -5,8 +6,19 @@ import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
 import { LISTENER } from "./features/listener/feature.ts";
-import { WHY } from "./features/why/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
+import { WHY } from "./features/why/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
-export const FEATURES = [HOST_NAMES, LISTENER, LAN, ETCD, LAB, QUERY_LOG, KUBERNETES, EGRESS, WHY] as const;
+export const FEATURES = [
+  HOST_NAMES,
+  LISTENER,
+  LAN,
+  ETCD,
+  LAB,
+  QUERY_LOG,
+  KUBERNETES,
+  EGRESS,
+  CLIENT_SUBNET,
+  WHY,
+] as const;

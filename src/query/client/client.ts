@@ -14,6 +14,7 @@ import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { RepeatedOutcome } from "../record/repeated-outcome.ts";
+import type { Disclosure } from "../disclosure.ts";
 import type { QueryJudge } from "../verdict.ts";
 import { AskedAnswers } from "./asked-answers.ts";
 import { RecentCounts } from "./recent-counts.ts";
@@ -64,6 +65,8 @@ export class Client {
   memory: KernelAnswerMemory | undefined;
   /** Has a say in its queries; undefined where nobody has. */
   judge: QueryJudge | undefined;
+  /** What some servers are told of it; undefined where none is. */
+  disclosure: Disclosure | undefined;
   /** The policies of its namespace; undefined without any. */
   policy: NamespacePolicy | undefined;
   /** The number of that memory's answers that are counted, and of its cached replies among them. */

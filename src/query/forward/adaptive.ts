@@ -32,6 +32,7 @@ import { sentQuery } from "../gate/sent-query.ts";
 import type { Trace } from "../trace.ts";
 import { withoutHopByHop } from "../wire/hop-options.ts";
 import { type FreshReply, readFreshReply } from "../wire/shared-reply.ts";
+import { untoldReply } from "../wire/told-query.ts";
 import { Admission } from "./admission.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Waiter } from "./waiter.ts";
@@ -254,6 +255,7 @@ export class AdaptiveForwarder {
       request,
       {
         nameservers: serverList.nameservers,
+        told: serverList.told,
         looping: request.looping ?? [],
         clientNumber: client.number,
         arrivedMs: waiters[0]?.arrivedMs ?? now(),
@@ -313,7 +315,8 @@ export class AdaptiveForwarder {
     if (isCurrent && result.isLess) this.#writer.endFailure(key);
     else if (isCurrent && matchesQuestion) this.#store(query.request, key, reply, result);
     if (!result.isWhole) this.#requeueStreams(query);
-    this.#give(waiters, result, matchesQuestion ? reply : undefined);
+    if (matchesQuestion) this.#give(waiters, result, reply);
+    else this.#give(waiters, untold(query.request, result), undefined);
   }
 
   /**
@@ -460,6 +463,13 @@ function earlierOf(result: UpstreamResult): EarlierReply | undefined {
   if (result.kind !== "reply" || result.passedOver === undefined || !result.isWhole) return undefined;
   const { message, rcode, server, isLess } = result;
   return { message: Buffer.from(message), rcode, server, isLess };
+}
+
+/** What a server was told of the client is no part of a reply that is passed on as it came. */
+function untold({ serverList, waiters, questionEnd }: UpstreamRequest, result: Received): Received {
+  const { told, nameservers } = serverList;
+  if (told?.[nameservers.findIndex(({ server }) => server === result.server)] === undefined) return result;
+  return { ...result, message: untoldReply(result.message, questionEnd, waiters[0]?.deferred.hasOpt === true) };
 }
 
 /** Whether the reply has AD if the server has validated it. */

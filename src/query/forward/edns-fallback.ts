@@ -7,6 +7,7 @@ import { AD, ADDITIONALS_AT, CODES_AT, RCODE_BITS } from "../../base/dns/header.
 import { DO, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
+import { toldQuery } from "../wire/told-query.ts";
 import type { UpstreamReply } from "../wire/upstream-reply.ts";
 import type { UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { UpstreamCandidate } from "./server-order.ts";
@@ -21,25 +22,42 @@ const FLAGS_AFTER_QUESTION = 1 + OPT_FLAGS_AT;
 
 type SentQuery = Pick<UpstreamQueryPlan, "message" | "questionEnd" | "isOptOurs">;
 
-/** Which of both a query has, which is the plan's or was made of it; none of a query that is passed on as it came. */
-export function extrasOf({ questionEnd, isOptOurs }: SentQuery, message: Buffer): number {
-  if (!isOptOurs) return 0;
+/** What a server is told of the client; undefined where it gets what every server gets. */
+function toldTo({ told, nameservers }: UpstreamQueryPlan, nameserver: Nameserver): Uint8Array | undefined {
+  return told?.[nameservers.indexOf(nameserver)];
+}
+
+/**
+ * Which of both a query has, which is the plan's or was made of it; none of a query that is passed on as it came. A server that is told who
+ * asks gets no query without EDNS: a client could have it left out by what it asks for, and would be somebody else.
+ */
+export function extrasOf(plan: UpstreamQueryPlan, message: Buffer, nameserver: Nameserver): number {
+  if (!plan.isOptOurs) return 0;
   const hasAd = ((message[CODES_AT] as number) & AD) !== 0;
-  return (message.length > questionEnd ? EDNS : 0) | (hasAd ? AUTHENTIC : 0);
+  const hasEdns = message.length > plan.questionEnd && toldTo(plan, nameserver) === undefined;
+  return (hasEdns ? EDNS : 0) | (hasAd ? AUTHENTIC : 0);
 }
 
 export function extrasText(extras: number): string {
   return TEXTS[extras] as string;
 }
 
-export function withoutText({ without }: UpstreamCandidate): string {
-  return without === 0 ? "" : `, without ${extrasText(without)}`;
+/** What the query for a server has and lacks, compared with those for others. */
+export function formText(plan: UpstreamQueryPlan, { nameserver, without }: UpstreamCandidate): string {
+  const told = toldTo(plan, nameserver) === undefined ? "" : ", with the address of the container";
+  return without === 0 ? told : `${told}, without ${extrasText(without)}`;
 }
 
-/** The query for a server, without what it does not answer. */
+/** The query for a server, without what it does not answer, and with what it is told. */
 export function messageFor(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): Buffer {
+  const message = answeredPart(plan, candidate, now);
+  const told = toldTo(plan, candidate.nameserver);
+  return told === undefined ? message : toldQuery(message, plan.questionEnd, told);
+}
+
+function answeredPart(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): Buffer {
   const { message, questionEnd } = plan;
-  const extras = extrasOf(plan, message);
+  const extras = extrasOf(plan, message, candidate.nameserver);
   if (extras === 0) return message;
   const left = extras & (candidate.without | knownWithout(plan, candidate.nameserver, now));
   if (left === 0) return message;
@@ -60,9 +78,9 @@ function knownWithout(plan: UpstreamQueryPlan, nameserver: Nameserver, now: numb
 
 /** The server was silent, and is asked again: what the next query leaves out for that. */
 export function leftAfterSilence(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): number {
-  const extras = extrasOf(plan, plan.message);
-  if (extras === 0) return 0;
   const { nameserver } = candidate;
+  const extras = extrasOf(plan, plan.message, nameserver);
+  if (extras === 0) return 0;
   const { edns, ad } = nameserver.silentTo;
   const sent = extras & ~(candidate.without | knownWithout(plan, nameserver, now));
   let left = 0;
@@ -97,7 +115,7 @@ export function learnFrom(sent: number, candidate: UpstreamCandidate, now: numbe
 
 /** Whether the shared reply may lack what its clients have asked for, and not because the server never answers that. */
 export function isLess(plan: UpstreamQueryPlan, sent: number, nameserver: Nameserver, now: number): boolean {
-  const missing = extrasOf(plan, plan.message) & ~sent;
+  const missing = extrasOf(plan, plan.message, nameserver) & ~sent;
   if (missing === 0) return false;
   const lacksSignatures = (missing & EDNS) !== 0 && wantsDnssec(plan);
   return lacksSignatures || (missing & ~knownWithout(plan, nameserver, now) & AUTHENTIC) !== 0;

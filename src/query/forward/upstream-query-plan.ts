@@ -55,6 +55,8 @@ export interface ServerFailure {
 
 export interface UpstreamQueryPlan {
   readonly nameservers: readonly Nameserver[];
+  /** What each of these is told of the client, as an EDNS option; undefined where none is told anything. */
+  readonly told: readonly (Uint8Array | undefined)[] | undefined;
   /** The part of these that loop back to the client. */
   readonly looping: readonly Nameserver[];
   /** The number of the client whose query was first. */

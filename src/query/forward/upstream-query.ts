@@ -36,13 +36,13 @@ import {
   concernsClient,
   extrasOf,
   extrasText,
+  formText,
   isLess,
   learnFrom,
   learnFromRejection,
   leftAfterSilence,
   messageFor,
   rejectsExtras,
-  withoutText,
 } from "./edns-fallback.ts";
 import {
   type UpstreamCandidate,
@@ -284,7 +284,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (this.#truncated !== undefined) return this.#queryTcp(candidate, `${why}; a reply was truncated`, now);
     if (nameserver.silentTo.udp.isKnown(now))
       return this.#queryTcp(candidate, `${why}; it does not answer over udp`, now);
-    this.#journal?.note(now, nameserver.server, `sent over udp: ${why}${withoutText(candidate)}`);
+    this.#journal?.note(now, nameserver.server, `sent over udp: ${why}${formText(this.#plan, candidate)}`);
     let socket;
     try {
       socket = nameserver.sockets.draw(now, () => this.#plan.dial(nameserver.server, "udp"));
@@ -313,7 +313,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { nameserver } = candidate;
     const { isTransfer, streamsTo } = this.#plan;
     const transport = nameserver.tls === undefined ? "tcp" : "tls";
-    this.#journal?.note(now, nameserver.server, `sent over ${transport}: ${why}${withoutText(candidate)}`);
+    this.#journal?.note(now, nameserver.server, `sent over ${transport}: ${why}${formText(this.#plan, candidate)}`);
     candidate.tcpMs = now;
     candidate.isTcpOnly = isTcpOnly;
     try {
@@ -371,7 +371,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { clientNumber, checksReplies, fetchesWhole } = this.#plan;
     const now = this.#hooks.now();
     const isFailure = REFUSALS.has(reply.rcode);
-    const extras = extrasOf(this.#plan, sent);
+    const extras = extrasOf(this.#plan, sent, nameserver);
     const isRejected = rejectsExtras(extras, reply, nameserver, now);
     if (isRejected) learnFromRejection(extras, candidate, now);
     else this.#learn(candidate, extras, isStream, now);

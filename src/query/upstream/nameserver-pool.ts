@@ -9,6 +9,7 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { StreamTurn } from "../client/stream-turn.ts";
+import type { Disclosure } from "../disclosure.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import { ServerQueue } from "./server-queue.ts";
 import type { SocketPoolParts } from "./socket-pool.ts";
@@ -21,8 +22,12 @@ export interface ServerList {
   readonly scope: number;
   /** Docker's embedded DNS: its replies about Docker's names get the TTL of ours. */
   readonly isDocker: boolean;
-  /** The only client that may use the list; undefined if all servers are the host's. */
+  /** The only client that may use the list; undefined if all servers are the host's, and none is told who asks. */
   readonly client: Client | undefined;
+  /** What each server is told of the client; undefined where none is told anything. */
+  readonly told: readonly (Uint8Array | undefined)[] | undefined;
+  /** Of the client, when the list was made. */
+  readonly disclosure: Disclosure | undefined;
 }
 
 export class NameserverPool {
@@ -67,14 +72,24 @@ export class NameserverPool {
 
   serverListFor(client: Client, route: Route): ServerList {
     const known = this.#lists.get(route);
-    if (known !== undefined && (known.client === undefined || known.client === client)) return known;
-    const isOwn = route.servers.some(({ from }) => from !== "host");
-    const key = route.servers.map(scopeKey).join(" ");
+    const { disclosure } = client;
+    if (
+      known !== undefined &&
+      known.disclosure === disclosure &&
+      (known.client === undefined || known.client === client)
+    )
+      return known;
+    const told = disclosure === undefined ? undefined : toldOf(disclosure, route.servers);
+    // Whoever is told answers this client alone, and otherwise at another address of it.
+    const isOwn = told !== undefined || route.servers.some(({ from }) => from !== "host");
+    const key = [...route.servers.map(scopeKey), ...(told ?? []).map(hexOf)].join(" ");
     const list: ServerList = {
       nameservers: route.servers.map((server) => this.#nameserver(client, server)),
       scope: isOwn ? this.#ownScope(client, key) : this.#scope(key),
       isDocker: route.servers.some(({ from }) => from === "docker"),
       client: isOwn ? client : undefined,
+      told,
+      disclosure,
     };
     this.#lists.set(route, list);
     return list;
@@ -212,6 +227,16 @@ function serverKey(server: Server): string {
   const { container, isBackup } = server;
   const start = container === undefined ? "" : `${containerKey(server)}${container.startedAt} `;
   return `${start}${server.from} ${serverText(server)}${isBackup === true ? " backup" : ""}`;
+}
+
+/** Undefined if none of them is told anything. */
+function toldOf(disclosure: Disclosure, servers: readonly Server[]): (Uint8Array | undefined)[] | undefined {
+  const told = servers.map((server) => disclosure.optionFor(server));
+  return told.some((each) => each !== undefined) ? told : undefined;
+}
+
+function hexOf(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? "" : `told ${Buffer.from(bytes).toString("hex")}`;
 }
 
 /** What a container has answered stays valid when it starts again. */

@@ -1,5 +1,5 @@
 /**
- * dnsmasq, unbound and others started by a test: independent name servers with a configuration of a few lines, in any network
+ * dnsmasq, unbound, BIND and others started by a test: independent name servers with a configuration of a few lines, in any network
  * namespace. They end with the process that started them.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -88,6 +88,18 @@ const KRESD: Program = {
   ready: /is ready/,
 };
 
+/** It logs each query, with what it is told of who asks. */
+const BIND: Program = {
+  command: "named",
+  args: ["-g", "-c", "/dev/stdin"],
+  lines: (address, port) => [
+    `options { listen-on port ${port} { ${address}; }; listen-on-v6 { none; }; recursion no; querylog yes;`,
+    '  directory "/"; pid-file none; session-keyfile none; allow-query { any; }; };',
+    "controls { };",
+  ],
+  ready: /running$/m,
+};
+
 type NamespaceOwner = { readonly netnsPath: string };
 
 export async function startUnbound(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
@@ -107,6 +119,10 @@ export async function startKresd(place: NamespaceOwner, options: RealServerOptio
 
 export async function startDnsmasq(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
   return await start(place, DNSMASQ, options);
+}
+
+export async function startBind(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
+  return await start(place, BIND, options);
 }
 
 async function start(

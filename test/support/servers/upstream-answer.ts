@@ -21,6 +21,8 @@
  *                     record of other types; reverse names of these do not exist. Nothing of it may be cached
  *   *.big.test        992 octets, or truncated over UDP if the client accepts fewer
  *   *.oversize.test   992 octets over UDP, whatever the client accepts
+ *   *.asker.test      like ok.test, but A is the address in the client subnet, if the query has one
+ *   *.noedns.test     like ok.test; to a query with EDNS, FORMERR without EDNS
  *   app               NOERROR with SOA, as a top-level domain
  *   *.wrongid.test    like ok.test, under another id
  *   *.garbage.test    the right id, followed by octets that are not a message
@@ -41,6 +43,10 @@ type Part = {
 };
 type Behaviour = (question: UpstreamQuestion, labels: readonly string[]) => UpstreamReply | undefined;
 
+const CLIENT_SUBNET = 8;
+/** The option's data before an IPv4 address that is given in whole. */
+const WHOLE_IPV4 = "00012000";
+const FORMERR = 1;
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 const REFUSED = 5;
@@ -81,6 +87,20 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   zero: (question) => now(reply(question, 0, zeroParts(question))),
   big: (question) => now(udpLimit(question) < BIG ? reply(question, TC) : bigReply(question)),
   oversize: (question) => now(bigReply(question)),
+  asker: (question, labels) => {
+    const subnet = question.opt?.options.find(({ code }) => code === CLIENT_SUBNET)?.data;
+    const isWhole = question.type === 1 && subnet?.startsWith(WHOLE_IPV4) === true;
+    const parts = isWhole
+      ? [{ section: "answer", type: 1, data: hex(subnet.slice(WHOLE_IPV4.length)) } as const]
+      : undefined;
+    return now(reply(question, 0, parts ?? okParts(question, labels)));
+  },
+  noedns: (question, labels) =>
+    now(
+      question.opt === undefined
+        ? reply(question, 0, okParts(question, labels))
+        : reply({ ...question, opt: undefined }, FORMERR),
+    ),
   wrongid: (question, labels) => now(reply({ ...question, id: question.id ^ 0xffff }, 0, okParts(question, labels))),
   garbage: (question) => now(Buffer.concat([uint16(question.id), Buffer.alloc(30, 0xff)])),
 };
