@@ -637,6 +637,28 @@ var LIMITS = {
    */
   upstreamConnects: { burst: 100, perSecond: 50 },
   upstreamConnectsOfHost: { burst: 400, perSecond: 150 },
+  /**
+   * Connections by TLS, which also count as TCP connections. A handshake costs the answering thread a millisecond, half of it
+   * where the server resumes: new ones a second, as above; and how long one may take. Queries in flight on one connection before there is
+   * a second one, and how long it may be silent until new queries go elsewhere, and until it is given up. An idle one is closed.
+   * Bytes of a handshake, and after that beside answers (a record of 16 KB arrives as a whole). What is kept to resume, and for
+   * how long: a certificate counts for so long after it was verified. How often the file of authorities is looked at, and its size.
+   */
+  tls: {
+    connects: { burst: 16, perSecond: 8 },
+    connectsOfHost: { burst: 100, perSecond: 50 },
+    handshakeMs: 3e3,
+    busy: 8,
+    silentMs: 250,
+    stuckMs: 5e3,
+    idleMs: 1e4,
+    greetingBytes: 64 * 1024,
+    besideBytes: 20 * 1024,
+    sessionBytes: 16 * 1024,
+    sessionMs: 36e5,
+    authoritiesMs: 6e4,
+    authorityBytes: 4 * 1024 * 1024
+  },
   /** UDP sockets to a container's own upstreams; beyond that it shares those that it has. */
   upstreamSocketsOwn: { whole: 4096, each: 64, always: 8 },
   /** How often one upstream is tried for one query: packets get lost. */
