@@ -78,12 +78,14 @@ export async function createProgram(name: string, word = ""): Promise<Command> {
     .helpCommand(false);
   const ofFeatures = FEATURES.flatMap(({ commands }: Feature<Command>) => Object.entries(commands ?? {}));
   const words = [...Object.values(COMMANDS), Object.fromEntries(ofFeatures)].flatMap((group) => Object.keys(group));
+  // "policy apply" is a command of `policy`.
+  const isWanted = (key: string): boolean => !isAlone || key.split(" ", 1)[0] === word;
   const isAlone = !ABOUT_ALL.has(word) && words.includes(word);
   for (const [heading, group] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
-    for (const [key, add] of Object.entries(group)) if (!isAlone || key === word) add(program);
+    for (const [key, add] of Object.entries(group)) if (isWanted(key)) add(program);
     for (const [key, { group: own, load }] of ofFeatures)
-      if (own === heading && (!isAlone || key === word)) (await load()).add(program);
+      if (own === heading && isWanted(key)) (await load()).add(program);
   }
   addRootlessDefaults(program);
   for (const command of program.commands) command.exitOverride();

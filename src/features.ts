@@ -6,6 +6,7 @@ import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
 import { LISTENER } from "./features/listener/feature.ts";
+import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { WHY } from "./features/why/feature.ts";
 
@@ -20,5 +21,6 @@ export const FEATURES = [
   KUBERNETES,
   EGRESS,
   CLIENT_SUBNET,
+  POLICY_LEASES,
   WHY,
 ] as const;

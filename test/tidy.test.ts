@@ -154,6 +154,7 @@ const OPENERS = new Map([
   ["src/doctor/bundle", "a new file at the path that the user gives, with O_EXCL; the kernel's release under /proc"],
   ["src/doctor/kind", "this thread's namespace"],
   ["src/features/listener", "the resolv.conf of a guest, by regular-file.ts"],
+  ["src/features/policy-leases", "dns11's own folder, by regular-file.ts; a file that the user gives"],
   ["src/keeper", "/dev/null"],
   ["src/features/host-names", "the TUN device below the engine's root, which is the host's"],
   ["src/metrics", "files of this process"],

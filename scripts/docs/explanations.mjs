@@ -128,6 +128,10 @@ const LOG_MEANINGS = [
     "The kernel cannot hold the container to its [policy](policy.md#hold-connections-too) with `addresses: enforce`; `reason` says why. Start it without that, or give it a policy with `addresses: names`.",
   ],
   [
+    /cannot read for whom policies had ended/,
+    "Containers whose [lease](policy.md#for-as-long-as-a-program-runs) had ended closed are held by the settings alone. See `reason`.",
+  ],
+  [
     /cannot close the networks of policies/,
     "Networks of a policy with `addresses: enforce` are not closed before their containers are known; tried again at the next change. See `reason`.",
   ],

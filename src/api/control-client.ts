@@ -171,14 +171,20 @@ export class ControlClient {
 
   /** A lease: its rules are in force until it is closed, or until this process ends. */
   async openLease(): Promise<LeaseConnection> {
-    return await LeaseConnection.open(
-      this.#path,
-      {
-        ofConnection: (error) => this.#fault(error),
-        ofReply: async (answer) => this.#errorOf(answer, await this.#bodyOf(answer)),
-      },
-      this.#closed,
-    );
+    return await this.#openLines("/v1/lease");
+  }
+
+  /** The same for policies. */
+  async openPolicyLease(): Promise<LeaseConnection> {
+    return await this.#openLines("/v1/policies");
+  }
+
+  async #openLines(path: "/v1/lease" | "/v1/policies"): Promise<LeaseConnection> {
+    const failure = {
+      ofConnection: (error: Error): Fault => this.#fault(error),
+      ofReply: async (answer: IncomingMessage): Promise<Fault> => this.#errorOf(answer, await this.#bodyOf(answer)),
+    };
+    return await LeaseConnection.open(this.#path, failure, this.#closed, path);
   }
 
   /** Containers with a policy, and how far each is confined. */

@@ -7,10 +7,11 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { Fault } from "../base/lib/fault.ts";
 import { linesOf } from "./lines.ts";
 import type { LeaseReply, LeaseRequest, RecordedQuery } from "./lease.ts";
+import type { PolicyLeaseReply, PolicyLeaseRequest } from "./policy-lease.ts";
 
 const OPEN = "Open another one.";
 
-type Answered = Extract<LeaseReply, { readonly line: number }>;
+type Answered = Extract<LeaseReply | PolicyLeaseReply, { readonly line: number }>;
 
 interface Waiting {
   readonly resolve: (reply: Answered) => void;
@@ -40,8 +41,9 @@ export class LeaseConnection {
       readonly ofReply: (answer: IncomingMessage) => Promise<Fault>;
     },
     signal?: AbortSignal,
+    path: "/v1/lease" | "/v1/policies" = "/v1/lease",
   ): Promise<LeaseConnection> {
-    const options = { socketPath, path: "/v1/lease", method: "POST", agent: false, ...(signal && { signal }) };
+    const options = { socketPath, path, method: "POST", agent: false, ...(signal && { signal }) };
     const outgoing = request(options);
     const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
       outgoing.once("response", resolve);
@@ -60,7 +62,7 @@ export class LeaseConnection {
   }
 
   /** Resolves when it is in force. */
-  async send(message: LeaseRequest): Promise<Answered> {
+  async send(message: LeaseRequest | PolicyLeaseRequest): Promise<Answered> {
     if (this.#end !== undefined) throw this.#end;
     const line = ++this.#lastLine;
     const reply = await new Promise<Answered>((resolve, reject) => {
@@ -80,7 +82,7 @@ export class LeaseConnection {
 
   async #read(incoming: IncomingMessage): Promise<void> {
     try {
-      for await (const line of linesOf(incoming)) this.#take(JSON.parse(line) as LeaseReply);
+      for await (const line of linesOf(incoming)) this.#take(JSON.parse(line) as LeaseReply | PolicyLeaseReply);
     } catch {
       // A connection that breaks off has ended, too.
     }
@@ -92,7 +94,7 @@ export class LeaseConnection {
     this.#outgoing.destroy();
   }
 
-  #take(reply: LeaseReply): void {
+  #take(reply: LeaseReply | PolicyLeaseReply): void {
     if ("recorded" in reply) return this.onRecorded(reply.recorded, reply.missed);
     this.#waiting.get(reply.line)?.resolve(reply);
     this.#waiting.delete(reply.line);

@@ -16,6 +16,8 @@ import { setMaxListeners } from "node:events";
 import type { Cause, LastingFix } from "./causes.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
 import { LiveLab } from "./lab/lab.ts";
+import type { LeaseConnection } from "./lease-connection.ts";
+import { PolicyHold } from "./policy-hold.ts";
 import type { Lab } from "./lab/test-lab.ts";
 import type { LeaseScope } from "./lease.ts";
 import { refuseUnknownOptions, readTimeout } from "./known-options.ts";
@@ -85,6 +87,30 @@ export interface FailuresOptions {
   readonly service?: string;
 }
 
+/** The keys of a policy in the settings file, such as `allow: ["api.example.com"]`. */
+export interface PolicyOptions {
+  /** Default: "suite". */
+  readonly name?: string;
+  /** Which containers: network=NAME, project=NAME, service=NAME, container=NAME, label=KEY or label=KEY=VALUE. */
+  readonly for: string | readonly string[];
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  /** Default: enforce. */
+  readonly mode?: "audit" | "learn" | "enforce";
+  readonly peers?: "allow" | "names" | "deny";
+  readonly host?: "allow" | "deny";
+  readonly private?: "allow" | "deny";
+  readonly addresses?: "names" | "enforce";
+  /** What holds when it has ended, for containers that still run. Default: closed. */
+  readonly after?: "closed" | "open";
+}
+
+export interface HeldPolicy extends AsyncDisposable {
+  /** As `dns11 policy` shows it. */
+  readonly name: string;
+  end(): Promise<void>;
+}
+
 /** What calls of this client fail with. */
 export interface ClientError extends Error {
   /** Stable, such as NOT_RUNNING, NO_SUCH_CONTAINER, NOT_ASKED or BAD_OPTION. */
@@ -117,6 +143,11 @@ export interface Suite {
    * choice, for all containers.
    */
   lab(scope?: LeaseScope): Promise<Lab>;
+  /**
+   * Holds containers to a policy, also ones that start later, in addition to those of the settings: in force when it resolves, until
+   * it is ended, or this process has. Then they get nothing any more while they run, unless `after` is "open".
+   */
+  policy(options: PolicyOptions): Promise<HeldPolicy>;
   /** Ends everything that is under way. What is called afterwards fails with the code CLOSED. */
   close(): void;
 }
@@ -126,6 +157,7 @@ const CONNECT_OPTIONS = ["engine", "socketPath", "stateDir"];
 const WAIT_OPTIONS = ["type", "timeoutMs"];
 const READ_OPTIONS = ["since", "name", "rcode"];
 const SCOPE_OPTIONS = ["container", "project", "service", "network", "label"];
+const POLICY_OPTIONS = ["name", "for", "allow", "deny", "mode", "peers", "host", "private", "addresses", "after"];
 const FAILURES_OPTIONS = ["container", "project", "service"];
 const FOLLOW_OPTIONS = ["container", "name", "rcode", "last", "signal"];
 
@@ -169,6 +201,15 @@ export async function connect(options: ConnectOptions = {}): Promise<Suite> {
     lab: async (scope = {}) => {
       refuseUnknownOptions("lab", scope, SCOPE_OPTIONS);
       return new LiveLab(client, await client.openLease(), scope);
+    },
+    policy: async (choice) => {
+      refuseUnknownOptions("policy", choice, POLICY_OPTIONS);
+      const { name = "suite", for: whom, after, mode = "enforce", ...keys } = choice;
+      const policies = { [name]: { ...keys, mode, for: typeof whom === "string" ? [whom] : whom } };
+      const open = async (): Promise<LeaseConnection> => await client.openPolicyLease();
+      const hold = await PolicyHold.start(open, { policies, ...(after && { after }) });
+      const end = async (): Promise<void> => await hold.end();
+      return { name: hold.names[0] ?? name, end, [Symbol.asyncDispose]: end };
     },
     close: () => closing.abort(),
   };

@@ -27,7 +27,7 @@ import type { SourcePorts } from "../container/rules/exchange.ts";
 import type { NetworkJson } from "../container/watch/engine-json.ts";
 import type { HostUpstreams } from "../container/watch/host-upstreams.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import type { NamespacePolicy } from "../policy/judge/namespace-policy.ts";
+import type { PolicyBook } from "../policy/book/policy-book.ts";
 import type { QueryReader } from "../control/history/query-reader.ts";
 import type { Routes } from "../control/server/http.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
@@ -265,8 +265,10 @@ export interface RunCore {
   readonly onEvent: ReportEvent;
   /** Undefined where the process answers every query. */
   readonly kernelAnswers: KernelAnswers | undefined;
-  /** The policies of a container, or of whose namespace it uses; undefined where it has none. */
-  readonly policyOf: (containerId: string) => NamespacePolicy | undefined;
+  /** The policies in force, those of each container that is served, and those that clients make. */
+  readonly policies: Pick<PolicyBook, "policyOf" | "setLeased" | "subjects">;
+  /** Its own folder, for what outlives it. */
+  readonly folder: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames: () => void;
   /** Shows every client before its first query, whose judge it may be; and has answers to it noted. */

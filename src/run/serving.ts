@@ -70,11 +70,11 @@ function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofF
 
 export function openFeatures(
   features: readonly FeatureCode[],
-  { querySide, ...core }: Omit<RunCore, "onEvent" | "observe" | "policyOf"> & Pick<Serving, "querySide">,
+  { querySide, ...core }: Omit<RunCore, "onEvent" | "observe" | "policies"> & Pick<Serving, "querySide">,
 ): readonly Running[] {
   const observe = (observer: QueryObserver): void => querySide.clients.observe(observer);
-  const policyOf = querySide.policies.policyOf.bind(querySide.policies);
-  return features.map((feature) => feature.open({ ...core, onEvent: eventLogger(core.log), observe, policyOf }));
+  const { policies } = querySide;
+  return features.map((feature) => feature.open({ ...core, onEvent: eventLogger(core.log), observe, policies }));
 }
 
 export function composeServing(target: ServeTarget, parts: ComposeParts): Serving {
@@ -94,7 +94,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const { kernelAnswers } = platform;
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
   const { instanceId, hostName } = target;
-  const core = { settings, instanceId, hostName, log, reader, kernelAnswers, onNames, querySide };
+  const core = { folder, settings, instanceId, hostName, log, reader, kernelAnswers, onNames, querySide };
   const features = openFeatures(parts.features, core);
   const journal = new Journal(folder);
   const { hold, inherit, disinherit, refusing } = keeper;

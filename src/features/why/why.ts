@@ -32,7 +32,7 @@ const RATE = { burst: 50, perSecond: 20 };
 /** Where a container finds a name: which source of this machine has it, if any. */
 type SourceOf = (name: QuestionName) => LocalSource | undefined;
 
-export function open({ policyOf }: RunCore): Running {
+export function open({ policies: book }: RunCore): Running {
   let engine: EngineCore | undefined;
   return {
     engine: (opened) => {
@@ -50,7 +50,7 @@ export function open({ policyOf }: RunCore): Running {
           }
           return undefined;
         };
-        return new Reasons(() => policyOf(container.id), sourceOf);
+        return new Reasons(() => book.policyOf(container.id), sourceOf);
       },
     }),
   };

@@ -42,7 +42,8 @@ export function assignmentOf(
       if (by !== undefined && !found.has(compiled)) found.set(compiled, `${by} of ${subject.name}`);
     }
     const chosen = subject.label(POLICY_LABEL)?.trim();
-    if (chosen === undefined || policies.some(({ policy }) => policy.name === chosen)) continue;
+    if (chosen === undefined || policies.some(({ policy }) => policy.name === chosen && policy.isLeased !== true))
+      continue;
     found.set(undefinedOf(chosen), `label ${POLICY_LABEL} of ${subject.name}`);
     const shown = shortened(chosen, NAME_SHOWN_MAX);
     problems.push(

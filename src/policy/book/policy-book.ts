@@ -88,6 +88,8 @@ export class PolicyBook {
   readonly #now: () => number;
   readonly #observer: PolicyObserver;
   #compiled: readonly CompiledPolicy[] = [];
+  #declared: readonly Policy[] = [];
+  #leased: readonly Policy[] = [];
   readonly #undefined = new Map<string, CompiledPolicy>();
   readonly #namespaces = new Map<string, Namespace>();
   readonly #former = new FormerPolicies();
@@ -139,8 +141,20 @@ export class PolicyBook {
     ];
   }
 
-  /** Replaces all policies. One that is the same as before keeps what it knows of its containers. */
+  /** Replaces all policies of the settings. One that is the same as before keeps what it knows of its containers. */
   set(policies: readonly Policy[]): void {
+    this.#declared = policies;
+    this.#compile();
+  }
+
+  /** The same of those that clients of the control socket have made. */
+  setLeased(policies: readonly Policy[]): void {
+    this.#leased = policies;
+    this.#compile();
+  }
+
+  #compile(): void {
+    const policies = [...this.#declared, ...this.#leased];
     const before = this.#compiled;
     this.#compiled = policies.map(
       (policy) => before.find((each) => isDeepStrictEqual(each.policy, policy)) ?? new CompiledPolicy(policy),

@@ -19,17 +19,19 @@ export interface PolicySubject {
 }
 
 /** Why a container has a policy, in words; undefined if it has not. */
-export function chosenBy(subject: PolicySubject, { name, scopes }: Policy): string | undefined {
-  if (subject.label(POLICY_LABEL)?.trim() === name) return `label ${POLICY_LABEL}`;
+export function chosenBy(subject: PolicySubject, { name, scopes, isLeased }: Policy): string | undefined {
+  if (isLeased !== true && subject.label(POLICY_LABEL)?.trim() === name) return `label ${POLICY_LABEL}`;
   const scope = scopes.find((each) => isMeant(subject, each));
   if (scope === undefined) return undefined;
   return scope.kind === "label" ? `label ${scope.key}` : `${scope.kind} ${scope.name}`;
 }
 
-function isMeant({ networks, project, service, label }: PolicySubject, scope: PolicyScope): boolean {
+function isMeant({ id, name, networks, project, service, label }: PolicySubject, scope: PolicyScope): boolean {
   switch (scope.kind) {
     case "network":
       return networks.includes(scope.name);
+    case "container":
+      return name === scope.name || id === scope.name;
     case "project":
       return project === scope.name;
     case "service":

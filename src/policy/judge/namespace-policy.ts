@@ -95,7 +95,7 @@ export class NamespacePolicy {
     this.#newNames = before === undefined ? new Map() : staying(before.#newNames, policies);
     this.#questions = before === undefined ? new Map() : staying(before.#questions, policies);
     this.isEnforcing = policies.some(({ policy }) => policy.mode === "enforce");
-    this.keepMs = Math.max(...policies.map(({ policy }) => policy.keepMs));
+    this.keepMs = keepMsOf(policies.map(({ policy }) => policy));
   }
 
   readonly #isHosts: IsHosts = (address) => this.#observer.isHosts?.(address) === true;
@@ -249,6 +249,16 @@ function staying<T>(
   policies: readonly CompiledPolicy[],
 ): Map<CompiledPolicy, T> {
   return new Map([...before].filter(([each]) => policies.includes(each)));
+}
+
+/** The longest of the settings; one that a client has made may shorten it, and not lengthen it. */
+function keepMsOf(policies: readonly Policy[]): number {
+  const longest = (of: readonly Policy[]): number => Math.max(...of.map(({ keepMs }) => keepMs));
+  const [declared, leased] = [false, true].map((wanted) =>
+    policies.filter(({ isLeased }) => (isLeased === true) === wanted),
+  ) as [Policy[], Policy[]];
+  if (declared.length === 0 || leased.length === 0) return longest(policies);
+  return Math.min(longest(declared), longest(leased));
 }
 
 /** The stricter one decides first. */

@@ -16,7 +16,7 @@ export const ADDRESSES_CHOICES = ["names", "enforce"] as const;
 
 /** Which containers a policy is for: any of its scopes is enough. */
 export type PolicyScope =
-  | { readonly kind: "network" | "project" | "service"; readonly name: string }
+  | { readonly kind: "network" | "project" | "service" | "container"; readonly name: string }
   | { readonly kind: "label"; readonly key: string; readonly value: string | undefined };
 
 export interface Policy {
@@ -41,6 +41,8 @@ export interface Policy {
   readonly newNamesPerMinute: number;
   /** The record types that wildcards allow. */
   readonly types: ReadonlySet<number>;
+  /** A client of the control socket has made it. It can only narrow what the settings say, so no label chooses it. */
+  readonly isLeased?: true;
 }
 
 /** Those that decide about connections: a policy that is not enforced refuses nothing beside one that is. */
@@ -49,13 +51,13 @@ export function decidingAmong<T>(all: readonly T[], policyOf: (each: T) => Polic
   return enforced.length > 0 ? enforced : all;
 }
 
-export const SCOPE_FORMS = "network=NAME, project=NAME, service=NAME, label=KEY or label=KEY=VALUE";
+export const SCOPE_FORMS = "network=NAME, project=NAME, service=NAME, container=NAME, label=KEY or label=KEY=VALUE";
 
 /** Undefined where the text has none of the forms. */
 export function parseScope(text: string): PolicyScope | undefined {
-  const [, kind, rest] = /^(network|project|service|label)=(.+)$/s.exec(text) ?? [];
+  const [, kind, rest] = /^(network|project|service|container|label)=(.+)$/s.exec(text) ?? [];
   if (kind === undefined || rest === undefined) return undefined;
-  if (kind !== "label") return { kind: kind as "network" | "project" | "service", name: rest };
+  if (kind !== "label") return { kind: kind as Exclude<PolicyScope["kind"], "label">, name: rest };
   const equals = rest.indexOf("=");
   if (equals === 0) return undefined;
   return equals === -1

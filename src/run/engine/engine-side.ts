@@ -128,7 +128,9 @@ export class EngineSide implements ContainerSide {
       upstreams: this.hostUpstreams,
       reinspect: (ids) => this.follower.reinspect(ids),
     });
-    link.engine.labels.add(labelKeysIn(parts.settings));
+    // Also those that a run before has left.
+    const { policies } = parts.querySide.policies;
+    link.engine.labels.add(labelKeysIn({ ...parts.settings, policies }));
     link.engine.readStep = (id, step) => parts.quarantines.recorder.inspecting(id, step);
     this.births = openBirths(this, link);
     this.follower = this.#openFollower();

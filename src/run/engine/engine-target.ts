@@ -45,8 +45,9 @@ export async function preview(
   const limitedLog = new RateLimitedLog(log);
   const querySide = composeQuerySide(settings, limitedLog);
   const reader = new QueryReader(querySide.histories, () => undefined);
+  const folder = instanceFolder(settings.stateDir, link.info.id);
   const core = {
-    ...{ settings, log, reader, querySide },
+    ...{ settings, log, reader, querySide, folder },
     instanceId: link.info.id,
     hostName: link.info.name,
     kernelAnswers: undefined,
@@ -63,7 +64,7 @@ export async function preview(
       features: openFeatures(features, core),
       counts: new ContainerMetrics(settings.metrics.containers),
       events: new EventRing(),
-      journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
+      journal: new Journal(folder),
       quarantines: Quarantines.none(),
       hold: undefined,
       inherit: () => undefined,

@@ -1,0 +1,335 @@
+/**
+ * Policies that clients make while dns11 runs, each for as long as its request to the control socket is open. They stand beside those
+ * of the settings, and as each of a container's policies must allow a name, they can only narrow. When a request ends, what its policies
+ * were for is closed until it has ended, unless the client has said otherwise.
+ */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { PolicyLeaseEnd, PolicyLeaseReply } from "../../api/policy-lease.ts";
+import { Fault, codeOf, isInternalError, reasonOf, reasonWithRemedy } from "../../base/lib/fault.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
+import { readSettingsInWorker } from "../../config/file/worker.ts";
+import { type Holder, holderText } from "../../control/server/holder.ts";
+import { LineRoute } from "../../control/server/http.ts";
+import { gauge, sample } from "../../metrics/family.ts";
+import type { PolicyBook } from "../../policy/book/policy-book.ts";
+import { chosenBy } from "../../policy/book/policy-subject.ts";
+import { type Policy, scopeText } from "../../policy/model/policy.ts";
+import type { RunCore, Running } from "../contract.ts";
+import { LeaseStore, closedPolicy } from "./store.ts";
+
+export const POLICY_LEASE_LIMITS = {
+  /** Requests that are open, and their policies: in all, and of one process. */
+  leases: 32,
+  leasesEach: 8,
+  policies: 64,
+  lineBytes: 256 * 1024,
+  /** How long a container that is to be closed may take to start. */
+  endedKeptMs: 600_000,
+} as const;
+
+/** No name of the settings is like this. */
+const PREFIX = "lease/";
+const ENDS: readonly unknown[] = ["closed", "open"] satisfies PolicyLeaseEnd[];
+const TOO_LONG = `The line is longer than ${POLICY_LEASE_LIMITS.lineBytes} bytes: send less in one line`;
+
+export function open({ policies, folder, onEvent }: RunCore): Running {
+  /** A KIND node, of which nothing is learned, has no labels. */
+  let learnLabel = async (_key: string): Promise<void> => await Promise.resolve();
+  const leases = new PolicyLeases({
+    book: policies,
+    folder,
+    onEvent,
+    learnLabel: async (key) => await learnLabel(key),
+  });
+  return {
+    engine: (core) => {
+      ({ learnLabel } = core);
+    },
+    synced: () => leases.synced(),
+    containersChange: () => leases.containersChanged(),
+    remove: () => leases.containersChanged(),
+    routes: ({ holderOf }) => ({
+      "POST /v1/policies": new LineRoute(POLICY_LEASE_LIMITS.lineBytes, ({ lines, socket }) => {
+        const lease = leases.open(holderOf(socket));
+        socket.once("close", () => leases.end(lease));
+        return answers(lines, leases, lease);
+      }),
+    }),
+    metrics: () => [gauge("dns11_policy_leases", "Policies that clients have made.", [sample(leases.count)])],
+    closing: () => leases.close(),
+  };
+}
+
+async function* answers(
+  lines: AsyncIterator<string | undefined>,
+  leases: PolicyLeases,
+  lease: Lease,
+): AsyncGenerator<PolicyLeaseReply, void> {
+  try {
+    for (let line = 1; ; line++) {
+      const { value, done } = await lines.next();
+      if (done === true) return;
+      if (value === undefined) yield { line, error: TOO_LONG, code: "BAD_POLICY" };
+      else yield { line, ...(await leases.handle(lease, value)) };
+    }
+  } finally {
+    leases.end(lease);
+  }
+}
+
+interface Lease {
+  readonly number: number;
+  readonly holder: Holder;
+  policies: readonly Policy[];
+  after: PolicyLeaseEnd;
+  /** Undefined while its request is open. */
+  endedMs: number | undefined;
+}
+
+interface LeasesParts {
+  readonly book: Pick<PolicyBook, "setLeased" | "subjects">;
+  readonly folder: string;
+  readonly onEvent: ReportEvent;
+  /** Resolves when the label with this key is known of every container. */
+  readonly learnLabel: (key: string) => Promise<void>;
+  readonly now?: () => number;
+}
+
+export class PolicyLeases {
+  readonly #parts: LeasesParts;
+  readonly #now: () => number;
+  readonly #store: LeaseStore;
+  readonly #leases = new Set<Lease>();
+  #last = 0;
+  #isSynced = false;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** Policies are read one after the other: each takes a thread. */
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: LeasesParts) {
+    this.#parts = parts;
+    this.#now = parts.now ?? ((): number => performance.now());
+    this.#store = new LeaseStore(parts.folder);
+    try {
+      for (const policy of this.#store.read()) this.#leases.add(this.#endedBefore(policy));
+    } catch (error) {
+      parts.onEvent({ reason: reasonWithRemedy(error) }, "cannot read for whom policies had ended", "warn");
+    }
+    if (this.#leases.size > 0) this.#apply();
+  }
+
+  /** Policies in force. */
+  get count(): number {
+    return this.#inForce().length;
+  }
+
+  open(holder: Holder): Lease {
+    const all = [...this.#leases].filter(({ endedMs }) => endedMs === undefined);
+    const own = all.filter((each) => each.holder.pid === holder.pid);
+    if (all.length >= POLICY_LEASE_LIMITS.leases || own.length >= POLICY_LEASE_LIMITS.leasesEach) {
+      const whose = own.length >= POLICY_LEASE_LIMITS.leasesEach ? ` by ${holderText(holder)}` : "";
+      throw new Fault("TOO_MANY_LEASES", `${whose === "" ? all.length : own.length} leases are open${whose}`, {
+        remedy: "End one of them.",
+      });
+    }
+    const lease: Lease = { number: ++this.#last, holder, policies: [], after: "closed", endedMs: undefined };
+    this.#leases.add(lease);
+    return lease;
+  }
+
+  /** Puts the policies of a line into force in place of those of the line before; a mistake leaves them. */
+  async handle(lease: Lease, text: string): Promise<LineResult> {
+    try {
+      const { policies, after } = fieldsOf(text);
+      const read = await this.#read(policies, lease);
+      await Promise.all(labelsOf(read).map(async (key) => await this.#parts.learnLabel(key)));
+      if (lease.endedMs !== undefined || this.#isClosed)
+        throw new Fault("LEASE_ENDED", "The lease has ended", { remedy: "Open another one." });
+      this.#admit(lease, read);
+      [lease.policies, lease.after] = [read, after];
+      this.#replaceEnded(read);
+      this.#save();
+      this.#apply();
+      this.#note(lease, "a client has made a policy");
+      return { policies: read.map(({ name }) => name) };
+    } catch (error) {
+      if (isInternalError(error)) throw error;
+      return { error: reasonWithRemedy(error), code: codeOf(error) ?? "BAD_POLICY" };
+    }
+  }
+
+  /** Its request has ended. */
+  end(lease: Lease): void {
+    if (lease.endedMs !== undefined || !this.#leases.has(lease)) return;
+    // Another process has the leases, or nobody: what is written stays.
+    if (this.#isClosed) return;
+    lease.endedMs = this.#now();
+    if (lease.policies.length === 0 || lease.after === "open") this.#leases.delete(lease);
+    if (lease.policies.length === 0) return;
+    this.#save();
+    this.#apply();
+    this.#note(lease, `the policy of a client has ended ${lease.after}`);
+    this.containersChanged();
+  }
+
+  synced(): void {
+    this.#isSynced = true;
+    this.containersChanged();
+  }
+
+  /** What had been closed for nobody that is left is forgotten, in a while: a container may be about to start. */
+  containersChanged(): void {
+    const ended = [...this.#leases].filter(({ endedMs }) => endedMs !== undefined);
+    if (ended.length === 0 || !this.#isSynced || this.#isClosed) return;
+    const nowMs = this.#now();
+    const subjects = [...this.#parts.book.subjects()];
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const lease of ended) {
+      const isUsed = lease.policies.some((policy) => subjects.some((each) => chosenBy(each, policy) !== undefined));
+      const leftMs = (lease.endedMs ?? nowMs) + POLICY_LEASE_LIMITS.endedKeptMs - nowMs;
+      if (isUsed) continue;
+      if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
+      else this.#leases.delete(lease);
+    }
+    clearTimeout(this.#timer);
+    if (nextMs < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.containersChanged(), nextMs).unref();
+    if (ended.some((lease) => !this.#leases.has(lease))) {
+      this.#save();
+      this.#apply();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #read(policies: unknown, lease: Lease): Promise<readonly Policy[]> {
+    const reading = this.#reading.then(async () => await this.#readPolicies(policies, lease));
+    this.#reading = reading.catch(() => undefined);
+    return await reading;
+  }
+
+  /** By what reads the settings, so that a policy means the same and its mistakes are named in the same words. */
+  async #readPolicies(written: unknown, { number, holder }: Lease): Promise<readonly Policy[]> {
+    const { folder } = this.#parts;
+    const path = join(folder, `policy-lease-${number}.json`);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      writeFileSync(path, JSON.stringify({ version: 1, policies: written }), { mode: 0o600 });
+      const { values } = await readSettingsInWorker(path);
+      const where = `lease of ${holderText(holder)}`;
+      const numbered = (rules: Policy["allow"]): Policy["allow"] =>
+        rules.map((rule, index) => ({ ...rule, line: index + 1 }));
+      return (values.policies ?? []).map((policy): Policy => ({
+        ...policy,
+        name: `${PREFIX}${policy.name}`,
+        ...{ where, file: where },
+        allow: numbered(policy.allow),
+        deny: numbered(policy.deny),
+        isLeased: true,
+      }));
+    } catch (error) {
+      if (isInternalError(error)) throw error;
+      throw badPolicy(reasonOf(error).replaceAll(new RegExp(`${path}:\\d+:\\d+: `, "g"), ""), error);
+    } finally {
+      rmSync(path, { force: true });
+    }
+  }
+
+  #admit(lease: Lease, policies: readonly Policy[]): void {
+    if (policies.length === 0) throw badPolicy("The line has no policies");
+    const without = policies.find(({ scopes }) => scopes.length === 0);
+    if (without !== undefined) throw badPolicy(`${without.name} has no "for": nobody would have the policy`);
+    const others = [...this.#leases].filter((each) => each !== lease && each.endedMs === undefined);
+    const taken = others.flatMap((each) => each.policies);
+    const same = policies.find(({ name }) => taken.some((each) => each.name === name));
+    if (same !== undefined)
+      throw new Fault(
+        "BAD_POLICY",
+        `Another lease has a policy ${same.name} (${taken.find(({ name }) => name === same.name)?.where ?? ""})`,
+        {
+          remedy: "Use another name.",
+        },
+      );
+    const left = [...this.#leases].filter(({ endedMs }) => endedMs !== undefined).flatMap((each) => each.policies);
+    const other = policies.find(({ name, scopes }) =>
+      left.some((each) => each.name === name && !hasSame(each, scopes)),
+    );
+    if (other !== undefined)
+      throw new Fault("BAD_POLICY", `A policy ${other.name} has ended, and keeps other containers closed`, {
+        remedy: "Use another name, or what it was for.",
+      });
+    if (taken.length + policies.length > POLICY_LEASE_LIMITS.policies)
+      throw new Fault("TOO_MANY_LEASES", `Clients have ${taken.length} policies`, { remedy: "End one of them." });
+  }
+
+  /** A client that comes back, after dns11 was replaced for example, goes on with what had been closed for it. */
+  #replaceEnded(policies: readonly Policy[]): void {
+    for (const lease of this.#leases) {
+      if (lease.endedMs === undefined) continue;
+      lease.policies = lease.policies.filter(({ name }) => !policies.some((each) => each.name === name));
+      if (lease.policies.length === 0) this.#leases.delete(lease);
+    }
+  }
+
+  #inForce(): Policy[] {
+    return [...this.#leases].flatMap(({ policies, endedMs }) =>
+      endedMs === undefined ? policies : policies.map(closedPolicy),
+    );
+  }
+
+  #apply(): void {
+    this.#parts.book.setLeased(this.#inForce());
+  }
+
+  /** Whoever is to be closed when dns11 is gone before the client is. */
+  #save(): void {
+    const kept = [...this.#leases].filter(({ after }) => after === "closed").flatMap(({ policies }) => policies);
+    this.#store.write(kept);
+  }
+
+  #endedBefore(policy: Policy): Lease {
+    const holder = { pid: 0, command: "" };
+    return { number: ++this.#last, holder, policies: [policy], after: "closed", endedMs: this.#now() };
+  }
+
+  #note({ holder, policies, after }: Lease, what: string): void {
+    for (const { name, scopes, mode } of policies) {
+      const about = { policy: name, by: holderText(holder), for: scopes.map(scopeText).join(" "), mode, after };
+      this.#parts.onEvent(about, what, "warn");
+    }
+  }
+}
+
+function badPolicy(what: string, cause?: unknown): Fault {
+  return new Fault("BAD_POLICY", what, { remedy: "Write it as in the settings file: docs/policy.md", cause });
+}
+
+function labelsOf(policies: readonly Policy[]): string[] {
+  const scopes = policies.flatMap((each) => each.scopes);
+  return [...new Set(scopes.flatMap((scope) => (scope.kind === "label" ? [scope.key] : [])))];
+}
+
+function hasSame({ scopes }: Policy, others: Policy["scopes"]): boolean {
+  return scopes.map(scopeText).toSorted().join(" ") === others.map(scopeText).toSorted().join(" ");
+}
+
+type LineResult = { readonly policies: readonly string[] } | { readonly error: string; readonly code: string };
+
+function fieldsOf(text: string): { readonly policies: unknown; readonly after: PolicyLeaseEnd } {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch (error) {
+    throw badPolicy(`The line is no JSON: ${reasonOf(error)}`);
+  }
+  const { policies, after = "closed", ...more } = (read ?? {}) as Readonly<Record<string, unknown>>;
+  const [unknown] = Object.keys(more);
+  if (unknown !== undefined) throw badPolicy(`Unknown key "${unknown}": a line has "policies" and "after"`);
+  if (!ENDS.includes(after)) throw badPolicy(`Invalid "after": use "closed" or "open"`);
+  return { policies, after: after as PolicyLeaseEnd };
+}
