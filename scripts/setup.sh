@@ -30,9 +30,11 @@ curl        curl            downloading with install.sh
 dnsdist     dnsdist         a DNS server by TLS
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
+dnstap-ldns dnstap-ldns     decoding what a reader of dnstap was sent
 etcd        etcd-server     the store that machines share names through
 kresd       knot-resolver   another DNS server by TLS
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
+fstrm_capture fstrm-bin     a reader of dnstap
 gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way
 javac       default-jdk-headless an example in Java, and its resolver

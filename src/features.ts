@@ -1,4 +1,5 @@
 import { CLIENT_SUBNET } from "./features/client-subnet/feature.ts";
+import { DNSTAP } from "./features/dnstap/feature.ts";
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
@@ -21,6 +22,7 @@ export const FEATURES = [
   KUBERNETES,
   EGRESS,
   CLIENT_SUBNET,
+  DNSTAP,
   POLICY_LEASES,
   WHY,
 ] as const;

@@ -161,6 +161,10 @@ const LOG_MEANINGS = [
     "The [listener](listener.md) is off for now, and tried again every 10 seconds: `reason` says why and what to change. Containers are served as usual.",
   ],
   [
+    /the reader of dnstap is away/,
+    "The program that reads [dnstap](dnstap.md) at `path` is not there, or has left: `reason` says which. dns11 connects again, and answers meanwhile.",
+  ],
+  [
     /does not answer at an address of this host/,
     "An address of the setting [`listen`](other-machines.md#when-an-address-does-not-answer) is not answered for now, and tried again every 10 seconds: `reason` says why. Containers are served as usual.",
   ],

@@ -271,7 +271,7 @@ export interface RunCore {
   readonly folder: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames: () => void;
-  /** Shows every client before its first query, whose judge it may be; and has answers to it noted. */
+  /** Shows every client before its first query, whose judge or tap it may be; and has answers to it noted. */
   readonly observe: (observer: QueryObserver) => void;
 }
 

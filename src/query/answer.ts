@@ -135,6 +135,7 @@ export class Answerer {
     isOwn: boolean = false,
   ): number {
     const { outcome } = this;
+    client.tap?.asked(block, offset, length, isStream, isOwn);
     outcome.begin(block, offset, isStream, isOwn);
     const result = this.#answer(client, block, offset, length, isStream, client.judge);
     if (result > 0) outcome.end(result);

@@ -30,7 +30,7 @@ function listWithout(features: readonly string[]): string {
     const line = lines.find((each) => each.includes(`"./features/${feature}/`));
     const [, name = ""] = /{ (\w+) }/.exec(line ?? "") ?? [];
     assert.notEqual(name, "", `${LIST} has no line for ${feature}`);
-    text = text.replace(`${line}\n`, "").replace(new RegExp(`\\b${name}(?:, )?`), "");
+    text = text.replace(`${line}\n`, "").replace(new RegExp(`\\b${name}(?:,\\s*)?`), "");
   }
   return text;
 }

@@ -15,6 +15,7 @@ import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { RepeatedOutcome } from "../record/repeated-outcome.ts";
 import type { Disclosure } from "../disclosure.ts";
+import type { QueryTap } from "../tap.ts";
 import type { QueryJudge } from "../verdict.ts";
 import { AskedAnswers } from "./asked-answers.ts";
 import { RecentCounts } from "./recent-counts.ts";
@@ -65,6 +66,8 @@ export class Client {
   memory: KernelAnswerMemory | undefined;
   /** Has a say in its queries; undefined where nobody has. */
   judge: QueryJudge | undefined;
+  /** Sees its messages; undefined where nobody wants them. */
+  tap: QueryTap | undefined;
   /** What some servers are told of it; undefined where none is. */
   disclosure: Disclosure | undefined;
   /** The policies of its namespace; undefined without any. */

@@ -269,6 +269,7 @@ export class AdaptiveForwarder {
         isStream,
         endMs: (waiters[0]?.arrivedMs ?? now()) + Math.min(policy.forward.budgetMs, client.view.budgetMs ?? Infinity),
         dial: client.dial,
+        tap: client.tap,
         isTransfer: TRANSFERS.has(waiters[0]?.deferred.type ?? 0),
         queueTo: (nameserver) => this.#parts.pool.queueTo(client, nameserver),
         streamsTo: (nameserver) => this.#parts.pool.streamsTo(client, nameserver),

@@ -137,8 +137,10 @@ export class SequentialForwarder {
       client.slots.release();
       const tookMs = performance.now() - startMs;
       const isStream = transport === "tcp";
-      if (result.kind === "reply") this.#meter?.recordReply(server, isStream, result.reply.rcode, tookMs);
-      else
+      if (result.kind === "reply") {
+        this.#meter?.recordReply(server, isStream, result.reply.rcode, tookMs);
+        client.tap?.replied(server, result.reply.message, isStream, startMs);
+      } else
         this.#meter?.recordFailure(server, isStream, isDialError ? "dial_error" : failureOf(tookMs, timeoutMs), tookMs);
       this.#guarded(pending, () => this.#judge(pending, server, index, result));
     };
@@ -164,6 +166,7 @@ export class SequentialForwarder {
       onEnd({ kind: "failed", reason: reasonOf(error) }, true);
       return;
     }
+    client.tap?.sent(server, sent.query, transport === "tcp");
     if (transport === "udp") queryUdp(fd, server.address.includes(":") ? 6 : 4, sent, timeoutMs, onEnd);
     else queryTcp(fd, sent.query, timeoutMs, onEnd);
   }

@@ -42,6 +42,17 @@ export interface UpstreamCandidate extends QueuedQuery {
   isTcpOnly: boolean;
 }
 
+/** A good reply, which may have to wait for servers before its own in the list. */
+export interface GoodReply {
+  readonly candidate: UpstreamCandidate;
+  readonly message: Buffer;
+  readonly rcode: number;
+  readonly isWhole: boolean;
+  readonly isLess: boolean;
+  /** Another client's: a flush may have come after it. */
+  readonly isEarlier?: boolean;
+}
+
 interface OrderParts {
   readonly nameservers: readonly Nameserver[];
   /** Servers that are left out because they loop back to the client. */

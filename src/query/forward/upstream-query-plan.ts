@@ -6,6 +6,7 @@ import type { ForwardPolicy } from "../../base/model/upstream-policy.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { Dial } from "../client/client.ts";
 import type { Meter } from "../record/meter.ts";
+import type { QueryTap } from "../tap.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
 import type { ServerQueue } from "../upstream/server-queue.ts";
 import type { StreamPool } from "../upstream/stream-pool.ts";
@@ -76,6 +77,8 @@ export interface UpstreamQueryPlan {
   /** When the time budget of the first waiter ends. */
   readonly endMs: number;
   readonly dial: Dial;
+  /** Sees what is sent to servers, and what they reply. */
+  readonly tap: QueryTap | undefined;
   /** The first client's TCP connections to a server. */
   readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "send" | "openDedicated" | "note" | "isBlocked">;
   /** The first client's queries to a server. */

@@ -45,6 +45,7 @@ import {
   rejectsExtras,
 } from "./edns-fallback.ts";
 import {
+  type GoodReply,
   type UpstreamCandidate,
   WAITS_IN_QUEUE,
   TIMED_OUT,
@@ -77,17 +78,6 @@ const PUZZLED = new Set<number>([RCODE.FORMERR, RCODE.NOTIMP]);
 
 /** A reply that is used if there is no better one. */
 type LesserReply = Pick<UpstreamReply, "message" | "rcode"> & { readonly isWhole: boolean; readonly server: Server };
-
-/** A good reply, which may have to wait for servers before its own in the list. */
-interface GoodReply {
-  readonly candidate: UpstreamCandidate;
-  readonly message: Buffer;
-  readonly rcode: number;
-  readonly isWhole: boolean;
-  readonly isLess: boolean;
-  /** Another client's: a flush may have come after it. */
-  readonly isEarlier?: boolean;
-}
 
 export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCandidate> {
   step: number | undefined;
@@ -295,7 +285,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     }
     if (isRepeat) nameserver.health.recordRepeat();
     else this.#recordQuery(candidate, now);
-    socket.send(this.#attempt(candidate, now, false), now);
+    const attempt = this.#attempt(candidate, now, false);
+    socket.send(attempt, now);
+    this.#plan.tap?.sent(nameserver.server, attempt.message, false);
   }
 
   #recordQuery({ nameserver, tries }: UpstreamCandidate, now: number): void {
@@ -318,7 +310,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     candidate.isTcpOnly = isTcpOnly;
     try {
       if (isTransfer) this.#queryDedicated(candidate, now);
-      else streamsTo(nameserver).send(this.#attempt(candidate, now, true));
+      else {
+        const attempt = this.#attempt(candidate, now, true);
+        streamsTo(nameserver).send(attempt);
+        this.#plan.tap?.sent(nameserver.server, attempt.message, true);
+      }
       this.#recordQuery(candidate, now);
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now, true);
@@ -332,6 +328,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { fd, tls, onClosed } = this.#plan.streamsTo(candidate.nameserver).openDedicated();
     const query = Buffer.from(messageFor(this.#plan, candidate, now));
     setU16(query, ID_AT, this.#hooks.random());
+    this.#plan.tap?.sent(candidate.nameserver.server, query, true);
     this.#connections ??= [];
     const onEnd = (outcome: AttemptResult): void => {
       onClosed();
@@ -376,6 +373,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (isRejected) learnFromRejection(extras, candidate, now);
     else this.#learn(candidate, extras, isStream, now);
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
+    this.#plan.tap?.replied(nameserver.server, reply.message, isStream, sentMs);
     const tookMs = isStream && nameserver.tls === undefined ? undefined : now - sentMs;
     candidate.queue?.recordAnswer(candidate, now);
     if (!isFailure) nameserver.health.recordAnswer(now, tookMs);

@@ -130,7 +130,7 @@ export class UpstreamStream {
 
   send(sent: PendingExchange): void {
     if (this.#isTls && this.#waiting.size === 0) this.#silentSinceMs = performance.now();
-    const message = Buffer.from(sent.exchange.message);
+    const { message } = sent.exchange;
     let id = this.#ids.next();
     while (this.#waiting.has(id)) id = this.#ids.next();
     setU16(message, ID_AT, id);

@@ -1,0 +1,14 @@
+import type { Server } from "../base/model/view.ts";
+
+/**
+ * Sees the messages of a client as they are, on both sides of dns11. A client without one costs a look at an empty field for each query, and
+ * for each message to a server and from it. What is wanted of a message is copied.
+ */
+export interface QueryTap {
+  /** A packet has come that may be a query; its answer is an outcome. `isOwn`: dns11 itself has sent it. */
+  asked(block: Uint8Array, offset: number, length: number, isStream: boolean, isOwn: boolean): void;
+  /** A query was sent to a server. */
+  sent(server: Server, message: Uint8Array, isStream: boolean): void;
+  /** The server has replied to what was sent to it at that time, on the clock of `performance.now`. */
+  replied(server: Server, message: Uint8Array, isStream: boolean, sentMs: number): void;
+}
