@@ -44,7 +44,7 @@ export function extrasText(extras: number): string {
 
 /** What the query for a server has and lacks, compared with those for others. */
 export function formText(plan: UpstreamQueryPlan, { nameserver, without }: UpstreamCandidate): string {
-  const told = toldTo(plan, nameserver) === undefined ? "" : ", with the address of the container";
+  const told = (toldTo(plan, nameserver)?.length ?? 0) === 0 ? "" : ", with the address of the container";
   return without === 0 ? told : `${told}, without ${extrasText(without)}`;
 }
 
