@@ -33,6 +33,7 @@ import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstrea
 import { ASKED, DECLARED, DENIED, MISS, type NameRecords, type ReverseName } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import { PROBE_NAME_BYTES, probeName, sentProbes } from "../base/model/probe-message.ts";
+import type { AnswerFilter } from "./answer-filter.ts";
 import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
@@ -184,9 +185,20 @@ export class Answerer {
       if (ruled !== UNDECIDED) return isPoliced && ruled > 0 ? this.#pass(block, offset, ruled) : ruled;
     }
     outcome.stage = STAGE.local;
-    const result = this.#decide(client, block, isStream);
+    const decided = this.#decide(client, block, isStream);
+    const { filter } = client;
+    const result = filter === undefined || decided <= 0 ? decided : this.#filtered(filter, block, offset, decided);
     if (result === DEFERRED) outcome.stage = STAGE.deferred;
     return isPoliced && result > 0 ? this.#pass(block, offset, result) : result;
+  }
+
+  /** An answer is written to a client that is not given all records. What is left is not repeated. */
+  #filtered(filter: AnswerFilter, block: Buffer, offset: number, length: number): number {
+    const left = filter.apply(block.subarray(offset, offset + length), this.#limit);
+    if (left === undefined) return length;
+    copyBytes(left, 0, left.length, block, offset);
+    this.#trace?.record("filter", filter.text);
+    return this.#repeats.unmarked(left.length);
   }
 
   /** The answer to a container with a policy is written. */

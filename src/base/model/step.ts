@@ -1,7 +1,17 @@
 /**
  * Step: one step of a query's resolution, for `dns11 explain`.
  */
-export type StepLayer = "policy" | "rules" | "links" | "names" | "reverse" | "special" | "route" | "cache" | "servers";
+export type StepLayer =
+  | "policy"
+  | "rules"
+  | "links"
+  | "names"
+  | "reverse"
+  | "special"
+  | "route"
+  | "cache"
+  | "servers"
+  | "filter";
 
 export interface Step {
   readonly layer: StepLayer;

@@ -9,6 +9,7 @@ import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import { LIMITS } from "../../base/limits.ts";
+import type { AnswerFilter } from "../answer-filter.ts";
 import { FailureTable } from "../failures/failure-table.ts";
 import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
@@ -70,6 +71,8 @@ export class Client {
   tap: QueryTap | undefined;
   /** What some servers are told of it; undefined where none is. */
   disclosure: Disclosure | undefined;
+  /** Takes records out of its answers; undefined where it is given all. */
+  filter: AnswerFilter | undefined;
   /** The policies of its namespace; undefined without any. */
   policy: NamespacePolicy | undefined;
   /** The number of that memory's answers that are counted, and of its cached replies among them. */

@@ -10,7 +10,7 @@ import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { ADDITIONALS_AT, clearRcode } from "../../base/dns/header.ts";
 import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
-import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
@@ -18,6 +18,7 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
+import { filteredReply } from "../answer-filter.ts";
 import type { Client } from "../client/client.ts";
 import { AnswerGate } from "../gate/answer-gate.ts";
 import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
@@ -219,7 +220,10 @@ export class SequentialForwarder {
     const { policy, shares } = client;
     if (policy !== undefined)
       this.#gate.answered(policy, deferred, transport, { reply: answer, result }, pending.forgotten);
-    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
+    const whole = alias === undefined ? answer : replyToAlias(answer, alias);
+    const { filter } = client;
+    const reply =
+      filter === undefined ? whole : filteredReply(filter, whole, Math.max(whole.length, UDP_BYTES_MIN), deferred);
     if (policy === undefined) return this.#give(pending, { reply, result }, server);
     const deferredAnswer = { deferred, transport, reply, result };
     const judge = { policy, share: shares.queryBytes };

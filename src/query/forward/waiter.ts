@@ -18,6 +18,7 @@ import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
+import { filteredReply } from "../answer-filter.ts";
 import type { Client } from "../client/client.ts";
 import { requestsAuthentic } from "../cache/shareable.ts";
 import type { AnswerGate } from "../gate/answer-gate.ts";
@@ -146,7 +147,9 @@ export class Waiter {
     const { alias } = deferred;
     const { policy, shares } = client;
     if (policy !== undefined) gate.answered(policy, deferred, transport, { reply: answer, result }, this.#forgotten);
-    const reply = alias === undefined ? answer : replyToAlias(answer, alias, policy === undefined);
+    const whole = alias === undefined ? answer : replyToAlias(answer, alias, policy === undefined);
+    const { filter } = client;
+    const reply = filter === undefined ? whole : filteredReply(filter, whole, this.#limit(), deferred);
     if (policy === undefined) return this.#give({ reply, result }, server);
     const share = shares.queryBytes;
     passDeferred(gate, { policy, share }, { deferred, transport, reply, result }, (passed) =>

@@ -16,6 +16,7 @@ const STATIONS: Readonly<Record<ExplainedStep["layer"], string>> = {
   route: "route",
   cache: "cache",
   servers: "nameservers",
+  filter: "left out",
 };
 const RECORDS_MAX = 12;
 
