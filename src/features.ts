@@ -2,6 +2,7 @@ import { CLIENT_SUBNET } from "./features/client-subnet/feature.ts";
 import { DNSTAP } from "./features/dnstap/feature.ts";
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
+import { FAMILIES } from "./features/families/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
 import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
@@ -23,6 +24,7 @@ export const FEATURES = [
   EGRESS,
   CLIENT_SUBNET,
   DNSTAP,
+  FAMILIES,
   POLICY_LEASES,
   WHY,
 ] as const;
