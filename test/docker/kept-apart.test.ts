@@ -142,6 +142,15 @@ for (const suite of SUITES) {
       );
     });
 
+    test("explain says so without a running dns11, too", async () => {
+      await shared.stop();
+      const { stdout } = await dns11(["explain", "db", "--in", "web", "-H", engine.host]);
+      assert.match(
+        stdout.replaceAll(/\s+/g, " "),
+        / why "db" is container db on network a-apart, .*look up "db\.b-open"/,
+      );
+    });
+
     const options = (...words: string[]): string[] => words.flatMap((word) => ["-o", word]);
     for (const { title, args, isApart } of [
       { title: "internal", args: ["--internal"], isApart: false },

@@ -24,6 +24,7 @@ import type { SituationPorts } from "../../control/situation/situations.ts";
 import { LOCAL_ONLY_DEFAULTS } from "../../base/model/upstream-policy.ts";
 import { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
 import { insideOf } from "./engine-ports.ts";
+import { EngineNetworks } from "./engine-networks.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
 const NOT_RUNNING = "dns11 is not running";
@@ -50,6 +51,7 @@ export class Standalone {
     const engine = new Engine(socketPath);
     const directory = await readDirectory(engine);
     const stopped = new StoppedContainers(engine, (id) => directory.containers.has(id));
+    const networks = new EngineNetworks(engine);
     const access = accessTo(socketPath, await engine.describe());
     const rules = new ForwardingRules(STRICT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
     const ports: SituationPorts = {
@@ -64,7 +66,7 @@ export class Standalone {
         formerAddresses: () => [],
         formerNames: () => [],
         stopped: async () => await stopped.list(),
-        networks: async () => await Promise.resolve([]),
+        networks: async () => await networks.list(),
         swarm: undefined,
         ofFeatures: NO_FEATURE_FIELDS,
       },
