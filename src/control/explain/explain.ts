@@ -74,8 +74,16 @@ export async function explain(
   const fromSearch = await searchAnswer(ports, { fact, owner, question, reply: resolved.reply, query });
   // After it, so that it is answered as it would be alone; where no server answers A, none is waited for again.
   const isAnswered = question.typeName !== "A" || (resolved.reply?.rcode ?? "SERVFAIL") !== "SERVFAIL";
-  const family = isAnswered ? await otherFamily(nameRequest.name, question, query) : undefined;
-  return await explanation(ports, fact, question, { ...resolved, fromSearch, other: family });
+  // What its programs are not given of the other one they may need.
+  const leftOut: ExplainedStep[] = [];
+  const queryOther = async (each: ParsedQuestion): Promise<ReplyText | null> => {
+    const { reply, steps } = await queryDns11(ports, client, each);
+    leftOut.push(...steps.filter(({ layer }) => layer === "filter"));
+    return reply;
+  };
+  const family = isAnswered ? await otherFamily(nameRequest.name, question, queryOther) : undefined;
+  const steps = [...resolved.steps, ...leftOut];
+  return await explanation(ports, fact, question, { ...resolved, steps, fromSearch, other: family });
 }
 
 /** The explanation for a container that dns11 does not serve; `notServed` says why. */

@@ -9,7 +9,7 @@ import { type DigReply, dataOf, dig } from "../../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import type { Suite } from "../../support/engine/suite.ts";
-import { type Dns11, dns11 } from "../../support/program/dns11.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
 import { SharedDns11 } from "../../support/program/shared-dns11.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { type RealServer, startUnbound } from "../../support/servers/real-server.ts";
@@ -157,7 +157,29 @@ for (const suite of SUITES) {
         await explain(instance, "dual1", "--in", "dual1", "--type", "AAAA"),
         / families IPv6 addresses are left out \(setting families: dual=ipv4\)/,
       );
+      // Whoever asks for one type is told of the other, too: programs ask for both.
+      assert.match(await explain(instance, "www.test", "--in", "plain1"), / families IPv6 addresses to which /);
+      await shared.under();
       assert.doesNotMatch(await explain(instance, "www.test", "--in", "plain1"), / families /);
+    });
+
+    test("a container that starts later, from its first query on", async () => {
+      await shared.under("families: ipv4");
+      await using late = await runContainer(engine, { name: "late1", networks: ["dual"] });
+      assert.deepEqual(await answers(late, "www.test"), { A: [FOUR], AAAA: [] });
+    });
+
+    test("after a hand-over to a process with another setting, by the kernel, too", async () => {
+      await shared.stop();
+      await using first = await startDns11(engine, { settings: { answers: "kernel" } });
+      await first.waitFor("dual1", "attached");
+      await first.waitForKernel();
+      const all = { A: [dual.address("dual")], AAAA: [dual.address6("dual")] };
+      for (let time = 0; time < 4; time++) assert.deepEqual(await answers(dual, "dual1", "+noedns"), all);
+      await using next = await replaceDns11(engine, first, { settings: { answers: "kernel", families: "ipv4" } });
+      await next.waitFor("dual1", "attached");
+      for (let time = 0; time < 4; time++)
+        assert.deepEqual(await answers(dual, "dual1", "+noedns"), { ...all, AAAA: [] });
     });
 
     test("in the mode strict, too", async () => {
