@@ -24,6 +24,7 @@ mandoc      mandoc          checking the manual pages
 zsh         zsh             testing shell completion
 '
 readonly TEST_ONLY='
+avahi-daemon avahi-daemon   names of the local network
 chromium-headless-shell chromium-headless-shell opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
 curl        curl            downloading with install.sh

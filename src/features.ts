@@ -8,6 +8,7 @@ import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
 import { LISTENER } from "./features/listener/feature.ts";
+import { MDNS } from "./features/mdns/feature.ts";
 import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { WHY } from "./features/why/feature.ts";
@@ -17,6 +18,7 @@ export const FEATURES = [
   HOST_NAMES,
   LISTENER,
   LAN,
+  MDNS,
   ETCD,
   LAB,
   QUERY_LOG,

@@ -153,6 +153,7 @@ const OPENERS = new Map([
   ["src/doctor", "the engine's socket; dns11's own folder"],
   ["src/doctor/bundle", "a new file at the path that the user gives, with O_EXCL; the kernel's release under /proc"],
   ["src/doctor/kind", "this thread's namespace"],
+  ["src/features/mdns", "sockets of programs of the engine's host, with O_PATH, which are connected to and not opened"],
   ["src/features/listener", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/features/policy-leases", "dns11's own folder, by regular-file.ts; a file that the user gives"],
   ["src/keeper", "/dev/null"],

@@ -62,6 +62,7 @@ export const CHECK_MEANINGS = {
   "host-listener":
     "whether the [listener on the host](listener.md) answers, and whether Docker sends it what its own resolver does not know",
   "listener-query": "whether the container's queries reach the listener on the host: a firewall may drop them",
+  mdns: "whether [names of the local network](lan-names.md) resolve, and if not, what to install or set",
   listen:
     "whether dns11 answers [other machines](other-machines.md) at the addresses of the setting `listen`, and if not, why",
   etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
@@ -151,6 +152,10 @@ const LOG_MEANINGS = [
   [
     /^cannot list the services of a swarm network/,
     "Names of services resolve as before. Lists, and names of slots such as web.1, are as old as the last list that was read.",
+  ],
+  [
+    /names of the local network do not resolve/,
+    "`mdns` is set, and no program of this machine can be asked: the reason says why, `dns11 doctor` what to [install or set](lan-names.md).",
   ],
   [
     /container names do not resolve on the host/,

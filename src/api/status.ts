@@ -131,7 +131,18 @@ export interface Status {
   readonly listener?: ListenerReport | null;
   /** Where others than containers may ask; null where that is nowhere; missing in replies of versions that had none. */
   readonly listen?: ListenReports | null;
+  /** Whom dns11 asks for names in local; null where nobody is asked; missing in replies of versions that could not. */
+  readonly mdns?: MdnsReport | null;
   readonly containers: readonly ContainerStatus[];
+}
+
+/** Who answers names in local, which machines of the local network announce. */
+export interface MdnsReport {
+  /** The program of the machine that is asked; null where there is none that can be. */
+  readonly by: "avahi-daemon" | "systemd-resolved" | null;
+  /** Why names in local fail, and what to do about it; missing while they resolve. */
+  readonly problem?: string;
+  readonly remedy?: string;
 }
 
 /** The response of `POST /v1/repair`. */

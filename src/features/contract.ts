@@ -1,3 +1,4 @@
+import type { Cause } from "../api/causes.ts";
 import type { FailuresReport } from "../api/failures.ts";
 import type { Explanation } from "../api/names.ts";
 import type { ContainerStatus, Status } from "../api/status.ts";
@@ -22,6 +23,7 @@ import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../container/namespace/proof.ts";
 import type { Directory } from "../container/registry/directory.ts";
+import type { RouteLayer } from "../container/registry/routes.ts";
 import type { Roster } from "../container/roster.ts";
 import type { SourcePorts } from "../container/rules/exchange.ts";
 import type { NetworkJson } from "../container/watch/engine-json.ts";
@@ -30,7 +32,7 @@ import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { PolicyBook } from "../policy/book/policy-book.ts";
 import type { QueryReader } from "../control/history/query-reader.ts";
 import type { Routes } from "../control/server/http.ts";
-import type { ControlPorts } from "../control/situation/ports.ts";
+import type { ControlPorts, FailedName } from "../control/situation/ports.ts";
 import type { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
 import type { Within } from "../kernel/net-namespace.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
@@ -139,6 +141,8 @@ export interface Running extends BesideContainers {
   engine?(engine: EngineCore): void;
   /** A source of names, as the settings in force want it; it outlives a reload where they stay the same. */
   readonly names?: NameSource | undefined;
+  /** Servers for domains, where neither the settings nor labels name any: when they change, `updateViews` is to be called. */
+  readonly domainServers?: RouteLayer | undefined;
   /** What other machines have in the service zones, in the same way; of several features the first one's counts. */
   readonly machines?: OtherMachines | undefined;
   /** A namespace of its own, which it has the reconciler of its EngineCore serve. Undefined where there is none. */
@@ -171,6 +175,8 @@ export interface Running extends BesideContainers {
   container?(containerId: string): Partial<ContainerStatus>;
   /** Its fields of an explanation, about the containers of this machine that an answer leads to. */
   explained?(containers: readonly ContainerFact[]): Partial<Explanation>;
+  /** Why a name fails on this route, where it knows more than the servers say. */
+  causeOf?(failed: FailedName): Cause | undefined;
   /** Its fields of the report of failures; `isMeant` chooses containers. */
   failures?(isMeant: (containerId: string) => boolean): Partial<FailuresReport>;
   metrics?(): readonly Family[];

@@ -65,6 +65,13 @@ function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofF
     status: (id) => Object.assign({}, ...features.map((each) => each.container?.(id))) as Partial<ContainerStatus>,
     explanation: (facts) =>
       Object.assign({}, ...features.map((each) => each.explained?.(facts))) as Partial<Explanation>,
+    cause: (failed) => {
+      for (const each of features) {
+        const found = each.causeOf?.(failed);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    },
   };
 }
 

@@ -19,6 +19,7 @@ export const CHECKS = {
   "host-listener": "listener on the host",
   "listener-query": "query to the listener",
   listen: "other machines",
+  mdns: "names of the local network",
   forwarding: "forwarding",
   etcd: "etcd",
   "etcd-records": "records in etcd",

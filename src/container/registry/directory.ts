@@ -24,7 +24,7 @@ import { FormerNames } from "./former-names.ts";
 import { effectiveLabels } from "../facts/labels.ts";
 import { traitsOf } from "../names/name-traits.ts";
 import { labelRoutes } from "./label-routes.ts";
-import { type FindContainer, routeLayer, routesOf } from "./routes.ts";
+import { type FindContainer, type RouteLayer, routeLayer, routesOf } from "./routes.ts";
 import { type DeniedDomains, type Routing, routingOf } from "./routing.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
 
@@ -41,6 +41,8 @@ export interface DirectoryOptions {
   readonly missingContainer?: MissingContainerSetting;
   /** Sources of names before all others: with the same settings as this directory. */
   readonly first?: readonly NameSource[];
+  /** The servers of features for domains, as they are now. */
+  readonly featureRoutes?: () => RouteLayer;
   /** The names of features. */
   readonly shared?: SharedNames | undefined;
   /** The DNS servers of the cluster that a container is a node of. */
@@ -158,6 +160,11 @@ export class Directory {
 
   network(id: string): NetworkFact | undefined {
     return this.#networks.fact(id);
+  }
+
+  /** Those of containers that run. */
+  *networks(): Generator<NetworkFact> {
+    for (const { fact } of this.#networks.all()) yield fact;
   }
 
   /** The first network of this name. */
@@ -297,6 +304,7 @@ export class Directory {
       rules: this.#rules,
       labelPolicy: this.#settings.labels,
       denied: this.#denied,
+      ofFeatures: this.#options.featureRoutes?.() ?? [],
       host: this.#host,
       isLeftToDocker: this.names.swarm.leavesToDocker(fact, node),
     });

@@ -64,6 +64,8 @@ interface RoutingParts {
   readonly rules: RouteRules;
   readonly labelPolicy: LabelPolicy;
   readonly denied: DeniedDomains;
+  /** The servers of features, for domains that nobody else routes. */
+  readonly ofFeatures: RouteLayer;
   readonly host: readonly Server[];
   /** Docker's resolver answers its every query. */
   readonly isLeftToDocker: boolean;
@@ -105,6 +107,7 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
       `label ${DNS_LABEL} of the image`,
       trustsImages ? labelRoutes(imageLabels.labels, labelServers).layer : [],
     ),
+    parts.ofFeatures,
   ];
   const listedBy =
     listed === dockerServers

@@ -108,6 +108,8 @@ export interface Situation {
   /** The answer is a local decision about a special name. */
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;
+  /** What a feature knows of a name that servers were asked for in vain. */
+  readonly ofFeature?: Cause | undefined;
   /** The zone of dns11's own that the name is below, and which of its sources has it. */
   readonly ownZone?: { readonly zone: string; readonly source: string } | undefined;
   /** Containers with the name that have moved since the client last queried it. */

@@ -62,6 +62,7 @@ export function upstreamCauses(situation: Situation): Cause[] {
     const source = by === undefined ? "" : ` (${by})`;
     return [cause("not-forwarded", `names in "${domain}" are never forwarded${source}`)];
   }
+  if (situation.ofFeature !== undefined) return [situation.ofFeature];
   if (failure === "NXDOMAIN") return notFound(situation);
   if (failure !== "SERVFAIL" && failure !== "REFUSED") return [];
   if (servers.length === 0 && withheld.length > 0) {

@@ -84,10 +84,26 @@ interface FeatureFields {
   readonly status: (id: string) => Partial<ContainerStatus>;
   /** The containers of this machine that an answer leads to. */
   readonly explanation: (facts: readonly ContainerFact[]) => Partial<Explanation>;
+  /** Why a name fails, if a feature knows. */
+  readonly cause: (failed: FailedName) => Cause | undefined;
+}
+
+/** A name that servers were asked for in vain. */
+export interface FailedName {
+  /** In lower case, without the dot of the root. */
+  readonly name: string;
+  /** The domain of its route; "." for all names. */
+  readonly domain: string;
+  /** Where that route was configured. */
+  readonly by: string | undefined;
 }
 
 /** Where no feature runs. */
-export const NO_FEATURE_FIELDS: FeatureFields = { status: () => ({}), explanation: () => ({}) };
+export const NO_FEATURE_FIELDS: FeatureFields = {
+  status: () => ({}),
+  explanation: () => ({}),
+  cause: () => undefined,
+};
 
 /** A network as the engine lists it. */
 export interface EngineNetwork extends NetworkFact {

@@ -165,13 +165,15 @@ export class Situations {
     const { upstreams } = this.#ports.containers.viewOf(owner);
     const type = parseType(question.typeName);
     const { route, rule } = this.#ports.resolver().rules.forwardingOf(question.name, type, upstreams) ?? {};
+    const state = route && this.#stateOf(route, owner, question.name);
     return {
       isSpecial: rule !== undefined && rule !== "local" && rule !== "refused",
       otherFamily: question.failure === undefined ? undefined : this.#answeredFamily(owner, question.name, type),
       ...question,
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
-      route: route && this.#stateOf(route, owner, question.name),
+      route: state,
+      ofFeature: this.#causeOfFeature(question, state),
       ownZone: this.#ownZoneOf(owner, question.name),
       policy: refusalNow(this.#ports.policies, owner.id, question.name, type),
       moves: this.#movesSince(owner, bareName(question.name)),
@@ -266,6 +268,13 @@ export class Situations {
       line,
     }));
     return this.#places;
+  }
+
+  #causeOfFeature({ name, failure }: NameSituation, route: RouteState | undefined): Situation["ofFeature"] {
+    if (failure === undefined || failure === NOT_QUERIED || route === undefined || route.servers.length === 0)
+      return undefined;
+    const { domain, by } = route;
+    return this.#ports.containers.ofFeatures.cause({ name: bareName(name), domain, by });
   }
 
   #ownZoneOf(owner: ContainerFact, name: string): Situation["ownZone"] {

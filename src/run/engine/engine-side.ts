@@ -559,6 +559,7 @@ function newDirectory(settings: RunSettings, { shared, features, clusterDnsOf, o
     rules: settings.routes,
     missingContainer: settings.upstream.forward.missingContainer,
     first: features.flatMap((each) => each.makeNames?.(settings) ?? []),
+    featureRoutes: () => features.flatMap((each) => each.domainServers ?? []),
     shared,
     clusterDnsOf,
     ...(onNames !== undefined && { onNames }),
