@@ -48,6 +48,8 @@ export type CauseCode =
   | "upstream-refused"
   /** They are up, and answer such names too late, or not at all. */
   | "upstream-slow"
+  /** Docker's resolver fails for names that the host's servers have. */
+  | "docker-broken"
   /** Names in local are announced by machines of the local network: nobody asks there, or nobody has announced it. */
   | "not-announced"
   /** dns11 should serve the container, but cannot. */

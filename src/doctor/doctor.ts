@@ -40,6 +40,7 @@ import {
   loopFinding,
   noUpstreamFinding,
   upstreamFinding,
+  withDockerBroken,
 } from "./checks/upstream-check.ts";
 import { injectedFindings, misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { serverRemedy } from "./checks/upstream-remedy.ts";
@@ -346,7 +347,7 @@ async function upstreamFindings(
 ): Promise<Finding[]> {
   const { fd = -1, fact } = container ?? {};
   const places = { fact, listed, settingsFile: status?.config ?? undefined };
-  return await Promise.all(
+  const findings = await Promise.all(
     servers.map(async (server) => {
       const from = server.from === "host" ? host.network : fd;
       const key = `${server.from === "host" ? "host" : `${fd}${server.from}`} ${serverText(server)}`;
@@ -364,6 +365,7 @@ async function upstreamFindings(
       }
     }),
   );
+  return withDockerBroken(servers, findings);
 }
 
 function libcFindings({ fact, resolvConf }: ContainerTarget, { host }: DoctorContext): Finding[] {

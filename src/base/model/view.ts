@@ -14,7 +14,10 @@ export interface Server {
   readonly from: "host" | "container" | "docker" | "node";
   readonly address: string;
   readonly port: number;
-  /** Queried only when the servers before it cannot be reached at all: the server behind a stub resolver. */
+  /**
+   * Queried only when the servers before it cannot be reached at all: the server behind a stub resolver. One of the host behind Docker's
+   * resolver is also queried when that one fails.
+   */
   readonly isBackup?: boolean;
   /** It is asked by TLS alone, and this is what its certificate must be for: a host name, or its address. */
   readonly tls?: string;

@@ -58,8 +58,8 @@ export type NameserversFact =
       /** Docker copied them from the host's file, and nobody has changed them since: the host's current servers are meant. */
       readonly followsHost: boolean;
     }
-  /** The list cannot be determined. */
-  | { readonly kind: "unknown" };
+  /** The list cannot be determined. `mayBeHosts`: no other servers than those of the host are known to have been given. */
+  | { readonly kind: "unknown"; readonly mayBeHosts?: true };
 
 /** A running container. Its `labels` are those set by its creator; the image's are separate. */
 export interface ContainerFact extends SplitLabels {

@@ -35,6 +35,8 @@ export interface DirectoryOptions {
   readonly ownAddress: string;
   /** What the settings say about names; by default as Docker's resolver. */
   readonly names?: Partial<NameSettings>;
+  /** Whether the host's servers are asked where Docker's resolver is a container's only one, and fails. */
+  readonly replacesDocker?: boolean;
   /** The routes of the settings. */
   readonly rules?: RouteRules;
   /** What happens where a container that is an upstream server is missing. */
@@ -307,6 +309,7 @@ export class Directory {
       ofFeatures: this.#options.featureRoutes?.() ?? [],
       host: this.#host,
       isLeftToDocker: this.names.swarm.leavesToDocker(fact, node),
+      replacesDocker: this.#options.replacesDocker === true,
     });
   }
 }

@@ -69,6 +69,8 @@ interface RoutingParts {
   readonly host: readonly Server[];
   /** Docker's resolver answers its every query. */
   readonly isLeftToDocker: boolean;
+  /** The host's servers are asked where Docker's resolver is and fails. */
+  readonly replacesDocker: boolean;
 }
 
 export function routingOf(fact: ContainerFact, node: NodeContext | undefined, parts: RoutingParts): Routing {
@@ -89,6 +91,10 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
   const listed = isUnclear
     ? dockerServers
     : listedServers(nameservers, { host, dockerServers, ownAddresses, serversMax });
+  // Whether an unclear container may reach outside, Docker alone knows; and a name of a swarm is not for the host's servers.
+  const mayReplaceDocker = parts.replacesDocker && hasGateway && !isUnclear && !joined.some(isSwarms);
+  const isReplaced =
+    listed === dockerServers && nameservers.kind === "unknown" && nameservers.mayBeHosts === true && mayReplaceDocker;
   const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
   // The order is the precedence: the operator, the container's creator, the author of its image.
   const layers: RouteLayer[] = [
@@ -113,7 +119,16 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
     listed === dockerServers
       ? "Docker's resolver: the container's list of servers cannot be determined"
       : FALLBACK_ORIGINS[listed === host ? "host" : nameservers.kind];
-  return { layers, listed, listedBy, hasGateway, isUnclear };
+  return { layers, listed: isReplaced ? [...listed, ...substitutes(host)] : listed, listedBy, hasGateway, isUnclear };
+}
+
+/** What is behind a stub resolver of the host stays for when that one is away. */
+function substitutes(host: readonly Server[]): Server[] {
+  return host.filter(({ isBackup }) => isBackup !== true).map((server) => ({ ...server, isBackup: true }));
+}
+
+function isSwarms({ network }: JoinedNetwork): boolean {
+  return isOfSwarm(network);
 }
 
 /** The servers that Docker would query for a container. */

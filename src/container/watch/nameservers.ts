@@ -50,6 +50,13 @@ const UNKNOWN: NameserversFact = { kind: "unknown" };
 type ListedServers = Extract<NameserversFact, { readonly kind: "listed" }>["servers"];
 
 export function nameserversOf(input: NameserversInput): NameserversFact {
+  const known = knownNameservers(input);
+  // The engine's own list may be a filter, which must not be gone round.
+  const hasOthers = known.kind !== "unknown" || (input.daemonDns()?.length ?? 0) > 0;
+  return hasOthers ? known : { kind: "unknown", mayBeHosts: true };
+}
+
+function knownNameservers(input: NameserversInput): NameserversFact {
   const { dns } = input;
   const isNdotsSet = isNdotsSetIn(input);
   if (dns.length > 0) return { kind: "listed", servers: fromContainer(dns), isNdotsSet, isOwn: true };

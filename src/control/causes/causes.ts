@@ -12,7 +12,7 @@ import { moveCause } from "./moves.ts";
 import { hostGatewayCauses, notNameCauses, oddCharacterCauses, suffixCauses } from "./not-names.ts";
 import { connectCommand, joinNetwork } from "./reconnect.ts";
 import { type Situation, cause } from "./situation.ts";
-import { upstreamCauses } from "./upstream-causes.ts";
+import { dockerCauses, upstreamCauses } from "./upstream-causes.ts";
 
 const ALLOW_FOR = "15m";
 /** Containers of one name of which it is said. */
@@ -40,7 +40,12 @@ export function causesOf(situation: Situation): Cause[] {
 /** What an answer hides. */
 function answerCauses(situation: Situation): Cause[] {
   if (situation.isFromUpstream)
-    return [...shadowCauses(situation), ...familyCauses(situation), ...routeCauses(situation)];
+    return [
+      ...dockerCauses(situation),
+      ...shadowCauses(situation),
+      ...familyCauses(situation),
+      ...routeCauses(situation),
+    ];
   const { name, owner, moves } = situation;
   const moved = moves.map((move) => moveCause(name, move, [owner.name], move.agoMs));
   return [

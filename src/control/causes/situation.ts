@@ -22,6 +22,10 @@ export interface RouteState {
   readonly servers: readonly {
     readonly server: string;
     readonly isDown: boolean;
+    /** Docker's own resolver. */
+    readonly isDocker?: boolean;
+    /** It is asked only when those before it cannot answer. */
+    readonly isBackup?: boolean;
     readonly reason: string | undefined;
     /** It answers over UDP, and a moment ago did not over TCP. */
     readonly isTcpBlocked?: boolean;

@@ -16,6 +16,9 @@ const HOST_FILE = "the host's current resolv.conf";
 const SETTING = /^the setting (\S+)/;
 const LABEL = /^label (\S+) of the container$/;
 
+const DOCKER_BROKEN_ADVICE =
+  "start dockerd again (systemctl restart docker), or update Docker 29.1.0, which answers SERVFAIL for every name outside";
+
 type Change = Pick<Cause, "advice" | "lastingFix">;
 
 /** Results that mean of a single label that no container has it. */
@@ -105,6 +108,20 @@ export function upstreamCauses(situation: Situation): Cause[] {
 }
 
 type Servers = RouteState["servers"];
+
+const DOCKER_FAILURES: ReadonlySet<string | undefined> = new Set(["SERVFAIL", "REFUSED"]);
+
+/** The host's servers have answered where Docker's resolver has failed. */
+export function dockerCauses({ name, route, server, owner }: Situation): Cause[] {
+  const docker = route?.servers.filter(({ isDocker }) => isDocker === true) ?? [];
+  const others = route?.servers.filter(({ isBackup }) => isBackup === true) ?? [];
+  // An answer of the cache is no sign of how the servers are now.
+  if (docker.length === 0 || server === undefined || !others.some((each) => each.server === server)) return [];
+  if (!docker.every(({ isDown, failed }) => isDown || DOCKER_FAILURES.has(failed?.what))) return [];
+  const did = docker.some(({ isDown }) => isDown) ? "cannot be reached" : `answers ${docker[0]?.failed?.what ?? ""}`;
+  const sentence = `Docker's resolver is broken: it ${did} for "${name}" in ${owner.name}, and ${server} has an answer`;
+  return [cause("docker-broken", sentence, { advice: DOCKER_BROKEN_ADVICE })];
+}
 
 const TOO_LATE: ReadonlySet<string> = new Set(["late", "silent"]);
 /** A server that usually takes so long is slow itself. */

@@ -305,6 +305,8 @@ export class Situations {
         const isDown = health?.checkIsDown(now, client?.number) === true;
         return {
           server: serverText(server),
+          ...(server.from === "docker" && { isDocker: true }),
+          ...(server.isBackup === true && { isBackup: true }),
           isDown,
           reason: isDown ? health?.reason : undefined,
           isTcpBlocked: !isDown && found?.isTcpBlocked(now) === true,

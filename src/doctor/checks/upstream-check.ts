@@ -113,6 +113,27 @@ export function tlsFinding(server: Server, { code, tookMs, reason, failure }: Tl
   return finding("upstream", "ok", `${text}: ${detail}`);
 }
 
+/** What the checks say if Docker's resolver fails where a server of the host answers: the one cause of it. */
+export function withDockerBroken(servers: readonly Server[], findings: readonly Finding[]): Finding[] {
+  const isWell = findings.some(({ state }, at) => servers[at]?.from === "host" && state === "ok");
+  return findings.map((each, at) => {
+    if (!isWell || servers[at]?.from !== "docker" || !isDockerFailure(each)) return each;
+    const title = "Docker's resolver is broken";
+    return {
+      ...finding("upstream", "problem", each.detail, DOCKER_BROKEN),
+      shared: { key: title, title: `${title} ({})`, titleOfMany: `${title} ({})`, about: each.detail },
+    };
+  });
+}
+
+/** It fails at once. Whether silence is its own, or that of the servers that it asks, is not known. */
+function isDockerFailure({ state, detail }: Finding): boolean {
+  return state !== "ok" && /udp (?:SERVFAIL|REFUSED|ECONNREFUSED)/.test(detail);
+}
+
+const DOCKER_BROKEN =
+  "Start dockerd again: systemctl restart docker. Docker 29.1.0 answers SERVFAIL for every name outside: update it.";
+
 /** Why a server gave no valid reply. An empty one is a closed connection. */
 function failureText(leg: ExchangeResult | undefined): OneOrMany {
   if (leg?.failure === "ECONNREFUSED") return ["refuses (ECONNREFUSED)", "refuse (ECONNREFUSED)"];

@@ -26,6 +26,7 @@ import type { CacheOwner, ReplyCache } from "../cache/reply-cache.ts";
 import { NOT_SHAREABLE, isDnssecOk, requestsAuthentic } from "../cache/shareable.ts";
 import type { Meter } from "../record/meter.ts";
 import type { Forward } from "../ports.ts";
+import type { Nameserver } from "../upstream/nameserver.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
 import { AnswerGate } from "../gate/answer-gate.ts";
 import { sentQuery } from "../gate/sent-query.ts";
@@ -37,6 +38,7 @@ import { Admission } from "./admission.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Waiter } from "./waiter.ts";
 import type { EarlierReply, UpstreamQueryHooks, UpstreamResult } from "./upstream-query-plan.ts";
+import { besideDocker } from "./server-order.ts";
 import { queryFor, queryForKey } from "./shared-query.ts";
 import { type UpstreamRequest, InFlightQuery, cacheKeyOf, hasSignedWaiter } from "./in-flight-query.ts";
 import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
@@ -137,6 +139,8 @@ export class AdaptiveForwarder {
   /** Refreshes a cache entry; no client waits for it. */
   refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#byHash.has(entry.hash)) return;
+    // In the background only Docker's resolver would be asked, whose failure says nothing of the others.
+    if (firstAsked(serverList).length < serverList.nameservers.length) return;
     const { key } = entry;
     const question = queryForKey(key);
     this.#refreshing++;
@@ -229,7 +233,7 @@ export class AdaptiveForwarder {
     const key = cacheKeyOf(waiter, serverList);
     const query = this.#inFlightFor(key);
     // The same question again while it is in flight: from another client, or ours, looped back by the server.
-    if (query !== undefined && behaviour.guardsLoops) loopGuard.suspect(client, serverList.nameservers, key.name);
+    if (query !== undefined && behaviour.guardsLoops) loopGuard.suspect(client, firstAsked(serverList), key.name);
     const isShareable = behaviour.handlesTruncation || waiter.transport === "udp";
     // What waits in another container's queue to the server may wait for long.
     const isOnItsWay = query?.isSent === true || query?.request.client === client;
@@ -254,7 +258,9 @@ export class AdaptiveForwarder {
     const query = new InFlightQuery(
       request,
       {
-        nameservers: serverList.nameservers,
+        nameservers: serverList.isDocker
+          ? besideDocker(serverList.nameservers, message, waiters[0]?.deferred)
+          : serverList.nameservers,
         told: serverList.told,
         looping: request.looping ?? [],
         clientNumber: client.number,
@@ -476,6 +482,11 @@ function untold({ serverList, waiters, questionEnd }: UpstreamRequest, result: R
 /** Whether the reply has AD if the server has validated it. */
 function asksForAd({ key, message }: UpstreamRequest): boolean {
   return requestsAuthentic(message, 0) || (key !== undefined && isDnssecOk(key.bits));
+}
+
+/** Not those that are only asked if Docker's resolver fails: the name may be none of theirs. */
+function firstAsked({ nameservers, isDocker }: ServerList): readonly Nameserver[] {
+  return isDocker ? nameservers.filter(({ server }) => server.isBackup !== true) : nameservers;
 }
 
 const TRUNCATED = [

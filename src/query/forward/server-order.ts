@@ -2,9 +2,12 @@
  * The order of servers for one upstream query: healthy ones in the order of the list, then those that are down. Servers
  * that loop back to the client are left out.
  */
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { ForwardPolicy } from "../../base/model/upstream-policy.ts";
+import type { DeferredQuery } from "../ports.ts";
 import type { UpstreamJournal } from "../trace.ts";
 import type { ServerFailure, UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
@@ -125,11 +128,50 @@ export function isAnyOpen(candidates: readonly UpstreamCandidate[]): boolean {
 
 /**
  * A local stub resolver knows which server is right for which name. The servers behind it do not, so they are used
- * only if it is unreachable.
+ * only if it is unreachable. Docker's resolver only passes on what others say, so those behind it are used if it fails, too.
  */
 export function isEligible(candidates: readonly UpstreamCandidate[], { nameserver }: UpstreamCandidate): boolean {
   if (nameserver.server.isBackup !== true) return true;
-  return candidates.every((candidate) => candidate.nameserver.server.isBackup === true || candidate.isUnreachable);
+  return candidates.every(
+    (candidate) =>
+      candidate.nameserver.server.isBackup === true || candidate.isUnreachable || hasDockerFailed(candidate),
+  );
+}
+
+/** Whether it is down and gets this query to try it, which a backup gets only where it may be used. */
+export function takesTrial(
+  candidates: readonly UpstreamCandidate[],
+  candidate: UpstreamCandidate,
+  now: number,
+  clientNumber: number,
+): boolean {
+  if (candidate.state !== "untried" || !isEligible(candidates, candidate)) return false;
+  return candidate.nameserver.health.takeTrial(now, clientNumber);
+}
+
+const DOCKER_FAILURES = new Set([rcodeName(RCODE.SERVFAIL), rcodeName(RCODE.REFUSED)]);
+
+function hasDockerFailed({ nameserver, state, reason }: UpstreamCandidate): boolean {
+  return nameserver.server.from === "docker" && state === "failed" && DOCKER_FAILURES.has(reason);
+}
+
+/**
+ * The servers that may be asked where Docker's resolver is the first: those of the host not for a name without a dot, nor for one of
+ * a container, nor in the background, where it is not known what the name is.
+ */
+export function besideDocker(
+  nameservers: readonly Nameserver[],
+  message: Uint8Array,
+  deferred: Pick<DeferredQuery, "isLocalName"> | undefined,
+): readonly Nameserver[] {
+  const isForHost = deferred !== undefined && !deferred.isLocalName && hasDot(message);
+  return isForHost ? nameservers : nameservers.filter(({ server }) => server.isBackup !== true);
+}
+
+/** Whether the name of its question has at least two labels. */
+function hasDot(message: Uint8Array): boolean {
+  const first = message[HEADER_BYTES] ?? 0;
+  return first > 0 && (message[HEADER_BYTES + 1 + first] ?? 0) > 0;
 }
 
 /** The next server to try, before `place` in the list. */
@@ -161,11 +203,20 @@ export function awaitedBefore(
   return undefined;
 }
 
-/** The first server before `place` that might give another reply soon: it was down or silent, or its failure may pass. */
-export function passedOver(candidates: readonly UpstreamCandidate[], place: number): UpstreamCandidate | undefined {
+/**
+ * The server that might give another reply soon than this one: the first one before it that was down or silent, or whose failure may pass,
+ * if the order decides. What a backup stands in for may always.
+ */
+export function passedOver(
+  candidates: readonly UpstreamCandidate[],
+  { nameserver, place }: UpstreamCandidate,
+  isLower: boolean,
+): UpstreamCandidate | undefined {
+  const isBackup = nameserver.server.isBackup === true;
   let first: UpstreamCandidate | undefined;
   for (const candidate of candidates) {
-    if (candidate.place < (first?.place ?? place) && !candidate.hasRefused) first = candidate;
+    if (isBackup ? candidate.nameserver.server.isBackup === true : !isLower || candidate.hasRefused) continue;
+    if (candidate.place < (first?.place ?? (isBackup ? Number.POSITIVE_INFINITY : place))) first = candidate;
   }
   return first;
 }
@@ -237,11 +288,16 @@ export function noteOrder(
     journal.note(now, undefined, `order: ${policy.order}${turns}`);
   for (const [index, { nameserver }] of candidates.entries()) {
     const { server, health } = nameserver;
-    const backup = server.isBackup === true ? ", backup for when all others are unreachable" : "";
+    const backup = server.isBackup === true ? backupText(candidates) : "";
     const silences = silencesText(nameserver, now, clientNumber);
     journal.note(now, server, `position ${index + 1}: ${healthText(health, now, clientNumber)}${silences}${backup}`);
   }
   for (const { server } of looping) journal.note(now, server, `skipped: ${FORWARDING_LOOP}`);
+}
+
+function backupText(candidates: readonly UpstreamCandidate[]): string {
+  const isDockers = candidates.some(({ nameserver }) => nameserver.server.from === "docker");
+  return `, backup for when all others are unreachable${isDockers ? " or Docker's resolver fails" : ""}`;
 }
 
 /** What it is not asked, because it does not answer that. */

@@ -63,6 +63,7 @@ import {
   orderServers,
   noteOrder,
   passedOver,
+  takesTrial,
 } from "./server-order.ts";
 
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
@@ -142,10 +143,10 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #start(): void {
-    const { policy } = this.#plan;
+    const { policy, clientNumber } = this.#plan;
     const now = this.startMs;
     this.#holdEarlier(now);
-    const isAnyServerUp = isAnyUp(this.#candidates, now, this.#plan.clientNumber);
+    const isAnyServerUp = isAnyUp(this.#candidates, now, clientNumber);
     if (policy.order === "parallel" || (!isAnyServerUp && policy.order === "adaptive")) {
       // No server is known to be up, so there is no preferred order, and a stale answer may be served at once.
       if (!isAnyServerUp) {
@@ -158,8 +159,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
         if (candidate.state === "untried" && isEligible(this.#candidates, candidate)) this.#query(candidate, why, now);
     } else {
       for (const candidate of this.#candidates) {
-        if (candidate.state === "untried" && candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber))
-          this.#query(candidate, ON_TRIAL, now);
+        if (takesTrial(this.#candidates, candidate, now, clientNumber)) this.#query(candidate, ON_TRIAL, now);
       }
       if (!this.#isDone) this.#queryNext("first in order", now);
     }
@@ -549,10 +549,10 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return why.join("");
   }
 
-  #use({ candidate: { nameserver, place }, message, rcode, isWhole, isLess: lacks, isEarlier }: GoodReply): void {
+  #use({ candidate, message, rcode, isWhole, isLess: lacks, isEarlier }: GoodReply): void {
     const { policy, clientNumber } = this.#plan;
+    const { nameserver, place } = candidate;
     const isLower = place > 0 && isRanked(policy);
-    const before = isLower ? passedOver(this.#candidates, place) : undefined;
     const isClientLimit =
       isEarlier === true ||
       (isLower && (this.#isClientLimit || isSkippedForOne(this.#candidates, place, this.#hooks.now(), clientNumber)));
@@ -565,7 +565,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       server: nameserver.server,
       isLess: lacks,
       isClientLimit,
-      passedOver: before?.nameserver.server,
+      passedOver: passedOver(this.#candidates, candidate, isLower)?.nameserver.server,
     });
   }
 

@@ -555,6 +555,7 @@ function newDirectory(settings: RunSettings, { shared, features, clusterDnsOf, o
   return new Directory({
     serversMax: serversMax(settings),
     ownAddress: DOCKER_RESOLVER,
+    replacesDocker: settings.behaviour.failsOver,
     names: nameSettings(settings),
     rules: settings.routes,
     missingContainer: settings.upstream.forward.missingContainer,

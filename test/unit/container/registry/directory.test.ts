@@ -4,7 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Directory } from "../../../../src/container/registry/directory.ts";
-import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/facts/fact.ts";
+import type {
+  ContainerFact,
+  EndpointFact,
+  NameserversFact,
+  NetworkFact,
+} from "../../../../src/container/facts/fact.ts";
 import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { Server, View } from "../../../../src/base/model/view.ts";
 import { aContainer, aNetworkFact, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
@@ -143,6 +148,31 @@ test("our own address is removed before the list is cut to three servers; the ho
 
 test("without a known list Docker's resolver is used", () => {
   assert.deepEqual(upstreamsOf({ kind: "unknown" }), { routes: [aRoute("", [DOCKER])], isNdotsSet: false });
+});
+
+test("behind Docker's resolver are the host's servers, where the container is known to reach outside, and on no swarm network", () => {
+  const swarm = { driver: "overlay", swarm: { isIngress: false, subnets: [] } };
+  const place = (
+    network: Partial<NetworkFact>,
+    gateway?: string,
+    replacesDocker = true,
+    nameservers: NameserversFact = { kind: "unknown", mayBeHosts: true },
+  ): View["upstreams"]["routes"] => {
+    const directory = aDirectory([], { networks: [{ name: "one", ...network }], replacesDocker });
+    directory.setHost([HOST, { ...HOST, address: "10.0.0.2", isBackup: true }]);
+    const endpoints = [anEndpoint({ networkName: "one", ipv4Gateway: gateway })];
+    const fact = aContainer({ endpoints, nameservers });
+    return unexplained(directory.viewOf(fact).upstreams).routes;
+  };
+  const alone = [aRoute("", [DOCKER])];
+  assert.deepEqual(place({}, "192.0.2.1"), [aRoute("", [DOCKER, { ...HOST, isBackup: true }])]);
+  assert.deepEqual(place({}, "192.0.2.1", false), alone);
+  assert.deepEqual(place({}, "192.0.2.1", true, { kind: "unknown" }), alone, "the engine may have a list of its own");
+  assert.deepEqual(place({ isInternal: true }, "192.0.2.1"), alone);
+  assert.deepEqual(place({}), alone);
+  // Whether such a network leads outside, only Docker knows.
+  assert.deepEqual(place({ driver: "ipvlan" }), alone);
+  assert.deepEqual(place(swarm, "192.0.2.1"), alone);
 });
 
 test("the host's list is the current one, with the upstreams of a stub; without any, Docker's resolver is used", () => {

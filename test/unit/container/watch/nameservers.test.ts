@@ -8,7 +8,10 @@ import { type NameserversInput, nameserversOf } from "../../../../src/container/
 
 const HOST = ["127.0.0.53", "10.0.0.53", "fe80::53%eth0", "127.0.0.11"];
 const DAEMONS = ["192.0.2.1", "2001:db8::1"];
-const UNKNOWN: NameserversFact = { kind: "unknown" };
+/** Docker's resolver may ask the host's servers then. */
+const UNKNOWN: NameserversFact = { kind: "unknown", mayBeHosts: true };
+/** It may ask those of the engine's own list, and none of the host's. */
+const UNKNOWN_OF_ENGINE: NameserversFact = { kind: "unknown" };
 const HOSTS: NameserversFact = { kind: "host", isNdotsSet: false };
 const OVERRIDDEN = "[nameservers options]";
 
@@ -53,7 +56,7 @@ test("where Docker 29 has garbled the daemon's list at a reload, that list is us
   const resolvConf = file("[invalid IP invalid IP]", OVERRIDDEN);
   const given = { engineVersion: 29, resolvConf, daemonDns: (): readonly string[] => DAEMONS };
   assert.deepEqual(nameservers({ ...given, followsHost: true }), listed(DAEMONS));
-  assert.deepEqual(nameservers({ ...given, followsHost: false }), UNKNOWN);
+  assert.deepEqual(nameservers({ ...given, followsHost: false }), UNKNOWN_OF_ENGINE);
   assert.deepEqual(nameservers({ ...given, followsHost: true, daemonDns: () => [] }), UNKNOWN);
 });
 
@@ -76,7 +79,7 @@ for (const engineVersion of [26, 28]) {
         "",
         undefined,
       ]) {
-        assert.deepEqual(nameservers({ ...given, resolvConf: forged }), UNKNOWN, forged);
+        assert.deepEqual(nameservers({ ...given, resolvConf: forged }), UNKNOWN_OF_ENGINE, forged);
       }
     }
   });
@@ -185,7 +188,7 @@ test("for an engine that records nothing the host's list is used, if it certainl
   const input = { engineVersion: 20, resolvConf: "nameserver 127.0.0.11\noptions ndots:0\n" };
   assert.deepEqual(followed(input), HOSTS);
   assert.deepEqual(followed({ ...input, daemonDns: () => undefined }), UNKNOWN);
-  assert.deepEqual(followed({ ...input, daemonDns: () => DAEMONS }), UNKNOWN);
+  assert.deepEqual(followed({ ...input, daemonDns: () => DAEMONS }), UNKNOWN_OF_ENGINE);
   assert.deepEqual(nameservers(input), UNKNOWN, "not where it is not followed");
 });
 

@@ -95,6 +95,43 @@ test("the servers behind a stub are used only if the stub is unreachable", async
   assert.equal((await new QueryPath().query(client, aQuery())).rcode, 0);
 });
 
+test("those of the host behind Docker's resolver are used if it fails, for names with a dot", async () => {
+  await using docker = new UdpUpstream(REFUSED);
+  await using host = new UdpUpstream(good);
+  const client = clientOf({ ...docker.server, from: "docker" }, { ...host.server, isBackup: true });
+  const queryPath = new QueryPath();
+  assert.equal((await queryPath.query(client, aQuery({ name: "db", type: 16 }))).rcode, 2);
+  assert.equal(host.queries.length, 0);
+  assert.equal((await queryPath.query(client, aQuery({ name: "example.org" }))).rcode, 0);
+  assert.deepEqual([docker.queries.length, host.queries.length], [2, 1]);
+});
+
+for (const order of ["adaptive", "parallel", "sequential"] as const) {
+  test(`in ${order} order, those behind Docker's resolver wait for its failure`, async () => {
+    await using docker = new UdpUpstream(good);
+    await using host = new UdpUpstream(good);
+    const client = clientOf({ ...docker.server, from: "docker" }, { ...host.server, isBackup: true });
+    const queryPath = new QueryPath({ forward: { order, rotates: order === "adaptive" } });
+    for (const name of ["a.test", "b.test", "c.test"]) await queryPath.query(client, aQuery({ name }));
+    assert.deepEqual([docker.queries.length, host.queries.length], [3, 0]);
+  });
+}
+
+test("one that is down and only stands in for others gets no trial query while they answer", async () => {
+  await using stub = new UdpUpstream(good);
+  await using uplink = new UdpUpstream(good);
+  const backup: Server = { ...uplink.server, isBackup: true };
+  const client = clientOf(stub.server, backup);
+  using clock = new Clock();
+  const queryPath = new QueryPath({ now: clock.now });
+  await queryPath.query(client, aQuery({ name: "a.test" }));
+  queryPath.pool.find(client, backup)?.health.recordUnreachable(clock.now(), "ECONNREFUSED");
+  clock.advance(LIMITS.trialMsFirst);
+  assert.equal((await queryPath.query(client, aQuery({ name: "b.test" }))).rcode, 0);
+  assert.equal(queryPath.pool.find(client, backup)?.health.checkIsDown(clock.now()), true);
+  assert.equal(uplink.queries.length, 0);
+});
+
 test("a reply after the end of the budget is ignored", async () => {
   const late: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
