@@ -102,14 +102,18 @@ test("a name that nobody announces does not exist, and the cause says who was as
   assert.match(causes[0].sentence, /no machine of the local network announces "nobody\.local": avahi-daemon/);
   assert.match(await command("failures", "app", "--all"), /nobody\.local/);
   assert.match(await command("status"), /names in local are asked from avahi-daemon/);
-  assert.match(await command("doctor", "--json"), /"mdns".*names in local are asked from avahi-daemon/s);
+  const doctor = await command("doctor", "--json");
+  assert.match(doctor, /"mdns".*names in local are asked from avahi-daemon/s);
+  // The doctor asks it as any server, by UDP and TCP.
+  assert.match(doctor, /host\(127\.0\.0\.1:\d+\): udp NOERROR in [\d.]+ ms, tcp NOERROR/);
   assert.deepEqual(await upstream.queriesFor("nobody.local"), []);
 });
 
 test("addresses that mean another machine, or a container, are not passed on", async () => {
-  // The others are announced by then.
-  await resolves("scanner.local", "A", "192.168.77.9");
-  for (const name of Object.keys(LIES)) {
+  for (const [name, address] of Object.entries(LIES)) {
+    await waitFor(`${name} on the host`, async () =>
+      (await askAvahi(engine, `RESOLVE-HOSTNAME-IPV4 ${name}`)).includes(address) ? true : undefined,
+    );
     const { status, answer } = await dig(app, name);
     assert.deepEqual([status, answer], ["NXDOMAIN", []], name);
   }
@@ -152,6 +156,17 @@ test("a server that the settings or a label name for the domain is asked instead
   await upstream.forget();
   await dig(app, "printer.local");
   assert.equal((await upstream.queriesFor("printer.local")).length, 1);
+  await reload("mdns: auto\n");
+});
+
+test("a policy judges names of the local network, and their addresses", async () => {
+  const policy = "policies:\n  lan:\n    for: [network=shop]\n    mode: enforce\n    allow:\n      - scanner.local\n";
+  await reload(`mdns: auto\n${policy}      - 192.168.77.0/24\n`);
+  await resolves("scanner.local", "A", "192.168.77.9");
+  assert.equal((await dig(app, "printer.local")).status, "NXDOMAIN");
+  // An allowed name may lead to private addresses only where these are allowed, too.
+  await reload(`mdns: auto\n${policy}`);
+  assert.equal((await dig(app, "scanner.local")).status, "NXDOMAIN");
   await reload("mdns: auto\n");
 });
 
