@@ -13,7 +13,7 @@ const settings = {
     oneOf(MEANS),
     "off",
     `resolve names in local, which machines of the local network announce (mDNS), by a program of this machine: ${MEANS.join(", ")}`,
-    { flag: "mdns [means]", preset: "auto", needsEngine: true },
+    { needsEngine: true },
   ),
 };
 
