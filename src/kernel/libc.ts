@@ -101,6 +101,9 @@ const SO_RCVBUFFORCE = 33;
 const SOL_NETLINK = 270;
 const NETLINK_NO_ENOBUFS = 5;
 const SO_PEERCRED = 17;
+const IPPROTO_TCP = 6;
+const TCP_QUICKACK = 12;
+const ON = Buffer.of(1, 0, 0, 0);
 const SO_MARK = 36;
 const SO_MEMINFO = 55;
 /** linux/sock_diag.h: the number of values, and which one it is. */
@@ -242,6 +245,11 @@ export function netlinkPort(fd: number): number | undefined {
 
 export function setMark(fd: number, mark: number): void {
   setOption(fd, SO_MARK, mark, "SO_MARK");
+}
+
+/** Acknowledges what a TCP socket has received, now and not with the next packet or after 40 ms. */
+export function acknowledge(fd: number): void {
+  c.setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, ON, ON.length);
 }
 
 export function setReceiveBuffer(fd: number, bytes: number): void {

@@ -29,6 +29,7 @@ import { benchOpenedAnswers } from "./opened-answers.ts";
 import { benchPolicy } from "./policy.ts";
 import { benchRequests } from "./requests.ts";
 import { benchStalls } from "./stalls.ts";
+import { benchTls } from "./tls.ts";
 import { benchUi } from "./ui.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
@@ -53,6 +54,7 @@ const LAST: readonly Part[] = [
   ["memory", "Memory of an idle process", benchMemory],
   ["ui", "The page of dns11 ui in a browser", benchUi],
   ["swarm", "Names of a swarm service", benchSwarm],
+  ["tls", "A cache miss by TLS beside one by TCP", async () => await benchTls(pace)],
   [
     "names",
     "Local names beside 10,000 declared ones and 1,000 wildcards: processor time per query",

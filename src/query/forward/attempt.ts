@@ -144,6 +144,7 @@ function queryTls(
   const connection: TlsConnection = new TlsConnection(fd, target, turn, {
     onSecure: () => connection.write(withLength(query)),
     onData: (chunk) => onData(chunk),
+    isAwaiting: () => true,
     onEnd: () => end(failed(CLOSED)),
     onFailed: (reason) => end(failed(reason)),
   });

@@ -96,6 +96,7 @@ export class UpstreamStream {
         this.#silentSinceMs = performance.now();
         this.#guarded(() => this.#onData(chunk));
       },
+      isAwaiting: () => this.#waiting.size > 0,
       onEnd: () => this.#guarded(() => this.#onEnd()),
       onFailed: (reason) => this.#guarded(() => this.#end(reason)),
     });

@@ -18,6 +18,7 @@ import { guard } from "../../base/lib/guard.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { TLS_FAILED, type TlsFailure, type TlsFailureKind } from "../../base/model/tls-failure.ts";
 import type { Server } from "../../base/model/view.ts";
+import { acknowledge } from "../../kernel/libc.ts";
 import type { StreamTurn } from "../client/stream-turn.ts";
 import type { TlsTrust, Trusted } from "./tls-trust.ts";
 
@@ -59,6 +60,8 @@ interface TlsListener {
   /** The certificate holds: what is written from now on is sent. */
   readonly onSecure: () => void;
   readonly onData: (chunk: Buffer) => void;
+  /** Whether more is to come. */
+  readonly isAwaiting: () => boolean;
   /** The server has closed it. */
   readonly onEnd: () => void;
   /** It failed, or was idle. Not called after `destroy`. */
@@ -76,6 +79,7 @@ export class TlsConnection {
   readonly #target: TlsTarget;
   readonly #turn: StreamTurn;
   readonly #listener: TlsListener;
+  readonly #fd: number;
   readonly #raw: Socket;
   readonly #incoming: Incoming;
   readonly #goOn = (): void => this.#guarded(() => this.#feed());
@@ -100,6 +104,7 @@ export class TlsConnection {
     this.#target = target;
     this.#turn = turn;
     this.#listener = listener;
+    this.#fd = fd;
     this.#raw = new Socket({ fd, readable: true, writable: true });
     this.#raw.setNoDelay(true);
     // It stays open for later queries, which must not keep the process alive.
@@ -116,12 +121,13 @@ export class TlsConnection {
 
   /** Bytes that it holds. */
   get writableLength(): number {
-    return this.#waiting + this.#raw.writableLength + this.#incoming.held + (this.#secure?.writableLength ?? 0);
+    const { writableLength = 0 } = this.#secure ?? {};
+    return this.#waiting + this.#raw.writableLength + this.#incoming.held + writableLength;
   }
 
   /** Only after it is secure. */
-  write(bytes: Buffer): void {
-    this.#secure?.write(bytes);
+  write(query: Buffer): void {
+    this.#secure?.write(query);
   }
 
   pause(): void {
@@ -210,6 +216,9 @@ export class TlsConnection {
     this.#chunks.push(chunk);
     this.#waiting += chunk.length;
     this.#feed();
+    // Many servers hold an answer back until the record before is acknowledged, beginning with the tickets after the handshake;
+    // without this for 40 ms, or until the next query.
+    if (!this.#isClosed && this.#listener.isAwaiting()) acknowledge(this.#fd);
   }
 
   #onRoom(): void {
@@ -362,6 +371,12 @@ class Incoming extends Duplex {
 
   override _write(chunk: Buffer, _: string, onDone: () => void): void {
     this.#raw.write(chunk);
+    onDone();
+  }
+
+  /** OpenSSL may give a record in parts, which are one packet. */
+  override _writev(chunks: { readonly chunk: Buffer }[], onDone: () => void): void {
+    this.#raw.write(Buffer.concat(chunks.map(({ chunk }) => chunk)));
     onDone();
   }
 
