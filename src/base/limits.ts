@@ -157,11 +157,11 @@ export const LIMITS = {
   upstreamConnects: { burst: 100, perSecond: 50 },
   upstreamConnectsOfHost: { burst: 400, perSecond: 150 },
   /**
-   * Connections by TLS, which also count as TCP connections. A handshake costs the answering thread a millisecond, half of it
-   * where the server resumes: new ones a second, as above; and how long one may take. Queries in flight on one connection before there is
-   * a second one, and how long it may be silent until new queries go elsewhere, and until it is given up. An idle one is closed.
-   * Bytes of a handshake, and after that beside answers (a record of 16 KB arrives as a whole). What is kept to resume, and for
-   * how long: a certificate counts for so long after it was verified. How often the file of authorities is looked at, and its size.
+   * Connections by TLS, which also count as TCP connections. A handshake costs the answering thread a millisecond: new ones a
+   * second, as above, and how long one may take. Queries in flight on one connection before there is a second one, and how long it
+   * may be silent until new queries go elsewhere, and until it is given up. An idle one is closed. Bytes of a handshake, and after
+   * that beside answers (a record of 16 KB arrives as a whole). What is kept to resume, and for how long: a certificate counts for
+   * so long after it was verified. How often the file of authorities is looked at, and its size.
    */
   tls: {
     connects: { burst: 16, perSecond: 8 },

@@ -62,8 +62,8 @@ var LeaseConnection = class _LeaseConnection {
     outgoing.on("error", () => incoming.destroy());
   }
   /** `failure` turns an error of the connection, or a refusal, into a Fault. */
-  static async open(socketPath, failure, signal, path = "/v1/lease") {
-    const options = { socketPath, path, method: "POST", agent: false, ...signal && { signal } };
+  static async open(socketPath, failure, signal) {
+    const options = { socketPath, path: "/v1/lease", method: "POST", agent: false, ...signal && { signal } };
     const outgoing = request(options);
     const incoming = await new Promise((resolve, reject) => {
       outgoing.once("response", resolve);
@@ -226,18 +226,14 @@ var ControlClient = class {
   }
   /** A lease: its rules are in force until it is closed, or until this process ends. */
   async openLease() {
-    return await this.#openLines("/v1/lease");
-  }
-  /** The same for policies. */
-  async openPolicyLease() {
-    return await this.#openLines("/v1/policies");
-  }
-  async #openLines(path) {
-    const failure = {
-      ofConnection: (error) => this.#fault(error),
-      ofReply: async (answer) => this.#errorOf(answer, await this.#bodyOf(answer))
-    };
-    return await LeaseConnection.open(this.#path, failure, this.#closed, path);
+    return await LeaseConnection.open(
+      this.#path,
+      {
+        ofConnection: (error) => this.#fault(error),
+        ofReply: async (answer) => this.#errorOf(answer, await this.#bodyOf(answer))
+      },
+      this.#closed
+    );
   }
   /** Containers with a policy, and how far each is confined. */
   async policies() {
@@ -635,11 +631,11 @@ var LIMITS = {
   upstreamConnects: { burst: 100, perSecond: 50 },
   upstreamConnectsOfHost: { burst: 400, perSecond: 150 },
   /**
-   * Connections by TLS, which also count as TCP connections. A handshake costs the answering thread a millisecond, half of it
-   * where the server resumes: new ones a second, as above; and how long one may take. Queries in flight on one connection before there is
-   * a second one, and how long it may be silent until new queries go elsewhere, and until it is given up. An idle one is closed.
-   * Bytes of a handshake, and after that beside answers (a record of 16 KB arrives as a whole). What is kept to resume, and for
-   * how long: a certificate counts for so long after it was verified. How often the file of authorities is looked at, and its size.
+   * Connections by TLS, which also count as TCP connections. A handshake costs the answering thread a millisecond: new ones a
+   * second, as above, and how long one may take. Queries in flight on one connection before there is a second one, and how long it
+   * may be silent until new queries go elsewhere, and until it is given up. An idle one is closed. Bytes of a handshake, and after
+   * that beside answers (a record of 16 KB arrives as a whole). What is kept to resume, and for how long: a certificate counts for
+   * so long after it was verified. How often the file of authorities is looked at, and its size.
    */
   tls: {
     connects: { burst: 16, perSecond: 8 },

@@ -116,6 +116,12 @@ for (const [title, certificate, tls, kind, reason] of [
   });
 }
 
+test("of a certificate with many names some are shown", async () => {
+  const names = Array.from({ length: 100 }, (_, index) => `DNS:n${index}.other.test`);
+  await using upstream = await TlsUpstream.start({ script: good, certificate: { names } });
+  await fails(await pooled(upstream.server), "name", /for n0\.other\.test, .{50,110}\.\.\., and not for dns\.test$/);
+});
+
 test("a certificate for the address is one for a server without a name", async () => {
   await using upstream = await TlsUpstream.start({ script: good, certificate: { names: ["IP:127.0.0.1"] } });
   const { pool } = await pooled({ ...upstream.server, tls: LOOPBACK });
