@@ -252,7 +252,7 @@ test("the settings files of the documents are valid, and the example of the prog
   const filled = example
     .replaceAll(/^#( *[a-z0-9-]+:)/gm, "$1")
     .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) =>
-      /^(?:networks|resolv-conf|builds|dnstap|(?:records|dnsmasq|kube-dns)-dir| +(?:api|context|ca|user|password-file|machine))/.test(
+      /^(?:networks|resolv-conf|builds|dnstap|(?:records|dnsmasq|kube-dns)-dir| +(?:api|context|ca|tls-ca|user|password-file|machine))/.test(
         line,
       )
         ? ""
