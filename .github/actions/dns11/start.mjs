@@ -69,8 +69,8 @@ var LeaseConnection = class _LeaseConnection {
     outgoing.on("error", () => incoming.destroy());
   }
   /** `failure` turns an error of the connection, or a refusal, into a Fault. */
-  static async open(socketPath, failure, signal) {
-    const options = { socketPath, path: "/v1/lease", method: "POST", agent: false, ...signal && { signal } };
+  static async open(socketPath, failure, signal, path = "/v1/lease") {
+    const options = { socketPath, path, method: "POST", agent: false, ...signal && { signal } };
     const outgoing = request(options);
     const incoming = await new Promise((resolve, reject) => {
       outgoing.once("response", resolve);
@@ -233,14 +233,18 @@ var ControlClient = class {
   }
   /** A lease: its rules are in force until it is closed, or until this process ends. */
   async openLease() {
-    return await LeaseConnection.open(
-      this.#path,
-      {
-        ofConnection: (error) => this.#fault(error),
-        ofReply: async (answer) => this.#errorOf(answer, await this.#bodyOf(answer))
-      },
-      this.#closed
-    );
+    return await this.#openLines("/v1/lease");
+  }
+  /** The same for policies. */
+  async openPolicyLease() {
+    return await this.#openLines("/v1/policies");
+  }
+  async #openLines(path) {
+    const failure = {
+      ofConnection: (error) => this.#fault(error),
+      ofReply: async (answer) => this.#errorOf(answer, await this.#bodyOf(answer))
+    };
+    return await LeaseConnection.open(this.#path, failure, this.#closed, path);
   }
   /** Containers with a policy, and how far each is confined. */
   async policies() {
