@@ -38,6 +38,7 @@ mmdebstrap  mmdebstrap      root file systems of other Debian releases, for othe
 fstrm_capture fstrm-bin     a reader of dnstap
 gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way
+ipset       ipset           a firewall inside a container, as people have it
 javac       default-jdk-headless an example in Java, and its resolver
 python3     python3         an example in Python
 qemu-system-x86_64 qemu-system-x86 booting other kernels

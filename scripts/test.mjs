@@ -46,13 +46,14 @@ const REST = [
   "docker/testcontainers",
   "kind/families",
   "kind/kind-program",
-  // Releases of systemd, etcd and gVisor, a boot of the machine, the builders of images, a package of Debian.
+  // Releases of systemd, etcd and gVisor, a boot of the machine, the builders of images, packages of Debian.
   "features/listener/builds",
   "features/listener/gvisor",
   "docker/policy-boot",
   "features/etcd/publishing",
   "features/host-names/host-resolved",
   "features/host-names/host-resolvers",
+  "docker/firewall-page",
   "docker/recipes",
   // Everything compiled again: without each feature, and with the one of docs/internals.
   "features/removal",
@@ -105,6 +106,7 @@ const DEFAULT_SECONDS = new Map(
     "docker/doctor": 110,
     "features/egress/egress": 80,
     "docker/explain": 50,
+    "docker/firewall-page": 110,
     "docker/hostile-files": 60,
     "docker/image-labels": 60,
     "features/lan/lan": 70,

@@ -83,6 +83,7 @@ test("every flag that a document names belongs to a command, and every command i
     "context",
     "config",
     "add-host",
+    "cap-add",
     "runtime",
     "alias",
     "driver",
@@ -97,6 +98,9 @@ test("every flag that a document names belongs to a command, and every command i
     // Of Caddy, and of curl.
     "adapter",
     "cacert",
+    // Of iptables.
+    "dport",
+    "match-set",
     // Of kubectl.
     "verb",
     "resource",

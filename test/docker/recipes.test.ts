@@ -3,28 +3,26 @@
  * images are made of the machine's programs under the names that the page has.
  */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { runOnHost, tryOnHost } from "../support/engine/compose-project.ts";
+import { runOnHost } from "../support/engine/compose-project.ts";
 import { createNetwork } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { busyboxWith, ensureImage } from "../support/engine/image.ts";
+import { busyboxWith, ensureImage, unpacked } from "../support/engine/image.ts";
+import { type PrintedCommand, commandsOf, printedBlocks, runAsPrinted } from "../support/engine/printed-page.ts";
 import { check } from "../support/program/command.ts";
 import { startDns11 } from "../support/program/dns11.ts";
-import { waitFor } from "../support/rig/wait.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 
 interface Recipe {
   readonly compose: string;
   readonly files: Readonly<Record<string, string>>;
   readonly settings: string;
-  /** What is typed, and what its output must have, line by line. */
-  readonly commands: readonly { readonly line: string; readonly output: readonly string[] }[];
+  readonly commands: readonly PrintedCommand[];
 }
 
-const PAGE = readFileSync("docs/recipes.md", "utf8");
 const VPN = "100.100.100.100";
 const NOTHING = "services: { app: { image: busybox, command: sleep infinity } }\n";
 
@@ -86,14 +84,7 @@ async function run(title: string, ...projects: readonly string[]): Promise<void>
       assert.equal(State, "running", name);
       await instance.waitFor(name, "attached");
     }
-    for (const { line, output } of commands) {
-      // The services have been started, and need a moment until they serve.
-      await waitFor(`"${output.join(", ")}" from ${line}`, async () => {
-        const said = await tryOnHost(engine, `cd ${first} && ${line}`);
-        const lines = new Set(said.stdout.split("\n").map((each) => each.trim().replaceAll(/\s+/g, " ")));
-        return output.every((each) => lines.has(each)) ? true : undefined;
-      });
-    }
+    for (const each of commands) await runAsPrinted(engine, first, each);
   } finally {
     await up("down -t 0 -v");
   }
@@ -105,35 +96,20 @@ async function containers(): Promise<{ readonly State: string; readonly name: st
 }
 
 function recipe(title: string): Recipe {
-  const section = PAGE.split(/^## /m).find((each) => each.startsWith(`${title}\n`));
-  assert.ok(section !== undefined, `docs/recipes.md has no "${title}"`);
-  const blocks = [...section.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(([, kind, text = ""]) => ({ kind, text }));
+  const blocks = printedBlocks("docs/recipes.md", title);
   const texts = blocks.filter(({ kind }) => kind === "text").map(({ text }) => text);
   const isCompose = (text: string): boolean => text.startsWith("services:");
   const others = texts.filter((text) => !isCompose(text));
   assert.ok(others.length <= 1, "one other file: a Caddyfile");
-  const consoles = blocks.filter(({ kind }) => kind === "console").flatMap(({ text }) => text.split(/^\$ /m).slice(1));
-  assert.ok(consoles.length > 0);
   return {
     compose: texts.find(isCompose) ?? NOTHING,
     files: Object.fromEntries(others.map((text) => ["Caddyfile", text])),
     settings: blocks.find(({ kind }) => kind === "yaml")?.text ?? "",
-    commands: consoles.map((text) => {
-      const [line = "", ...output] = text.trimEnd().split("\n");
-      return { line, output: output.filter((each) => each !== "") };
-    }),
+    commands: commandsOf(
+      blocks
+        .filter(({ kind }) => kind === "console")
+        .map(({ text }) => text)
+        .join(""),
+    ),
   };
-}
-
-/** A program of a Debian package, which is unpacked in the cache and not installed. */
-async function unpacked(name: string, program: string): Promise<string> {
-  const folder = resolve(".cache", name);
-  const file = join(folder, program);
-  if (existsSync(file)) return file;
-  const part = `${folder}.${process.pid}`;
-  mkdirSync(part, { recursive: true });
-  await check("sh", ["-c", `apt-get download ${name} && dpkg-deb -x ${name}_*.deb .`], { cwd: part });
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(part, folder);
-  return file;
 }

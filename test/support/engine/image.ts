@@ -3,9 +3,10 @@
  * and one that is empty except for the links a Debian system expects, to be filled with the machine's folders.
  */
 import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { check, run } from "../program/command.ts";
 import { countStart } from "../rig/started.ts";
 import type { DockerHost } from "./docker-host.ts";
@@ -59,6 +60,19 @@ export function busyboxWith(
     }
   };
   return { ...BUSYBOX_IMAGE, name, fill };
+}
+
+/** A program of a Debian package, which is unpacked in the cache and not installed. */
+export async function unpacked(name: string, program: string): Promise<string> {
+  const folder = resolve(".cache", name);
+  const file = join(folder, program);
+  if (existsSync(file)) return file;
+  const part = `${folder}.${process.pid}`;
+  mkdirSync(part, { recursive: true });
+  await check("sh", ["-c", `apt-get download ${name} && dpkg-deb -x ${name}_*.deb .`], { cwd: part });
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(part, folder);
+  return file;
 }
 
 export const MACHINE_IMAGE: Image = {
