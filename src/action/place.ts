@@ -19,6 +19,8 @@ export const FILES = {
   recorder: "recorder.pid",
   /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
+  /** The policies of the job, where their modes are not those of its file. */
+  policy: "policy.yaml",
   /** Written by the recorder at its end. */
   record: "record.json",
 } as const;

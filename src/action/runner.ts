@@ -24,7 +24,13 @@ export interface Inputs {
   /** A path, or an empty text for a release. */
   readonly program: string;
   readonly args: readonly string[];
+  /** The path of a settings file with policies, or an empty text for none. */
+  readonly policy: string;
+  /** What they all are; empty as the file says of each. */
+  readonly policyMode: "" | "audit" | "enforce";
 }
+
+const POLICY_MODES = ["", "audit", "enforce"] as const;
 
 export function readInputs(env: Environment): Inputs {
   const read = (name: string): string => (env[`INPUT_${name}`] ?? "").trim();
@@ -39,7 +45,31 @@ export function readInputs(env: Environment): Inputs {
     throw new InputError("program excludes version and url: it is used as it is");
   }
   const lines = read("ARGS").split("\n");
-  return { version, url, program, args: lines.map((line) => line.trim()).filter((line) => line !== "") };
+  const args = lines.map((line) => line.trim()).filter((line) => line !== "");
+  return { version, url, program, args, ...policyInputs(env, read, args) };
+}
+
+function policyInputs(
+  env: Environment,
+  read: (name: string) => string,
+  args: readonly string[],
+): Pick<Inputs, "policy" | "policyMode"> {
+  const policy = read("POLICY");
+  const written = read("POLICY-MODE");
+  const policyMode = POLICY_MODES.find((each) => each === written);
+  if (policyMode === undefined) throw new InputError(`policy-mode: "${written}" is neither audit nor enforce`);
+  if (policy === "" && policyMode !== "") throw new InputError("policy-mode needs policy, the path of a file");
+  const isConfigured = args.some((each) => /^--config(?:=|$)/.test(each)) || (env["DNS11_CONFIG"] ?? "") !== "";
+  if (policy !== "" && isConfigured)
+    throw new InputError(
+      "policy excludes another settings file (--config, DNS11_CONFIG): write the policies into that",
+    );
+  return { policy, policyMode };
+}
+
+/** Whether the step has policies. Both halves of it have its inputs. */
+export function isPoliced(env: Environment): boolean {
+  return (env["INPUT_POLICY"] ?? "").trim() !== "";
 }
 
 /** A variable that every runner sets. */

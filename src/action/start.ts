@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 
 import { codeOf } from "../base/lib/fault.ts";
 import { FILES, asRoot, clientOf, end, isStartedBy, stateDirOf } from "./place.ts";
+import { policyFileOf, policyPath } from "./policy-file.ts";
 import { type Inputs, annotation, quoted, readInputs, saveFolder, variable, withVariables } from "./runner.ts";
 
 /** The engine of a runner is up long before a job starts. */
@@ -24,11 +25,13 @@ class StartError extends Error {
 
 async function start(): Promise<void> {
   const inputs = readInputs(process.env);
+  const policies = policyPath(process.env, inputs);
   const folder = mkdtempSync(join(variable(process.env, "RUNNER_TEMP"), "dns11-"));
   saveFolder(process.env, folder);
   await mustBeFree();
   const program = inputs.program === "" ? install(inputs) : inputs.program;
-  await serve(program, inputs, folder);
+  const file = policies === undefined ? undefined : policyFileOf(program, policies, inputs.policyMode, folder);
+  await serve(program, file === undefined ? inputs.args : ["--config", file, ...inputs.args], folder);
   await record(folder);
 }
 
@@ -66,7 +69,7 @@ function run([command = "", ...args]: readonly string[]): { status: number | nul
 }
 
 /** Until it is ready: it answers the queries of all containers, also of later ones. */
-async function serve(program: string, { args }: Inputs, folder: string): Promise<void> {
+async function serve(program: string, args: readonly string[], folder: string): Promise<void> {
   const log = openSync(join(folder, FILES.log), "w");
   const engine = process.env["DOCKER_HOST"];
   const root = asRoot();

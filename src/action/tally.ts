@@ -3,6 +3,7 @@
  * in the meantime stays in it. Each bound says what is left out, so that a summary never looks complete when it is not.
  */
 import type { FailureReport } from "../api/failures.ts";
+import type { PolicyContainer, PolicyRefusal } from "../api/policies.ts";
 import type { QueryReport } from "../api/queries.ts";
 
 /** More are in no job that somebody reads the summary of. */
@@ -10,6 +11,10 @@ export const CONTAINERS_MAX = 200;
 /** A container that queries random names has no more than these. */
 export const NAMES_MAX = 200;
 export const FAILURES_MAX = 500;
+/** Refused names of all containers, and of one. */
+export const REFUSALS_MAX = 2_000;
+export const REFUSALS_OF_ONE_MAX = 200;
+export const PROBLEMS_MAX = 20;
 /** The longest name of DNS, with each byte as \DDD. */
 const NAME_LENGTH_MAX = 1020;
 
@@ -30,7 +35,36 @@ export interface AskingContainer {
   readonly others: number;
 }
 
+/** What a policy has refused, or would have. */
+export interface RefusedName {
+  readonly container: string;
+  /** null if names are hidden; of a connection where it went to, as in 192.0.2.1:443/tcp. */
+  readonly name: string | null;
+  readonly isConnection: boolean;
+  readonly policy: string;
+  /** Otherwise it was only recorded. */
+  readonly isEnforced: boolean;
+  /** A word, as in the log of policies. */
+  readonly reason: string;
+  /** The rule, or what takes its place, with file and line. */
+  readonly because: string;
+  /** null if nobody has counted. */
+  readonly count: number | null;
+}
+
+export interface PolicyProblem {
+  readonly container: string;
+  readonly problem: string;
+}
+
 export interface JobRecord {
+  /** The job has policies. */
+  readonly isPoliced: boolean;
+  readonly refused: readonly RefusedName[];
+  /** Refusals beyond the bounds. */
+  readonly omittedRefusals: number;
+  /** Why policies did not hold containers that ran at the end. */
+  readonly problems: readonly PolicyProblem[];
   readonly failures: readonly FailureReport[];
   /** Failures beyond the bound. */
   readonly omittedFailures: number;
@@ -49,6 +83,15 @@ interface MutableName {
   answer: string;
 }
 
+/** The log of policies counts anew in another entry. */
+interface MutableRefusal {
+  readonly containerId: string;
+  readonly refusal: Omit<RefusedName, "count">;
+  number: number;
+  before: number;
+  latest: number | null;
+}
+
 interface MutableContainer {
   readonly names: Map<string | null, MutableName>;
   others: number;
@@ -58,6 +101,12 @@ interface MutableContainer {
 export class Tally {
   readonly #containers = new Map<string, MutableContainer>();
   readonly #failures = new Map<string, FailureReport>();
+  readonly #refusals = new Map<string, MutableRefusal>();
+  readonly #refusalsOf = new Map<string, number>();
+  readonly #names = new Map<string, string>();
+  #problems: readonly PolicyProblem[] = [];
+  #isPoliced = false;
+  #omittedRefusals = 0;
   #omittedFailures = 0;
   #ofOtherContainers = 0;
   #missed = 0;
@@ -98,13 +147,51 @@ export class Tally {
   addFailure(failure: FailureReport): void {
     const key = JSON.stringify([failure.containerId, failure.name, failure.type, failure.result]);
     const known = this.#failures.get(key);
+    if (this.#names.size < FAILURES_MAX) this.#names.set(failure.containerId, failure.container);
     if (known === undefined && this.#failures.size >= FAILURES_MAX) this.#omittedFailures += 1;
     // The cause is no longer known when the container is gone.
     else this.#failures.set(key, { ...failure, cause: failure.cause ?? known?.cause ?? null });
   }
 
+  /** The same entry again has a higher count. */
+  addRefusal(entry: PolicyRefusal): void {
+    const { container, containerId, policy, reason, because, verdict, number, count } = entry;
+    const name = entry.name?.slice(0, NAME_LENGTH_MAX) ?? null;
+    const known = this.#refusal(JSON.stringify([containerId, name, entry.type, because]), containerId, () => {
+      return { container, name, isConnection: false, policy, isEnforced: verdict === "refused", reason, because };
+    });
+    if (known === undefined || number < known.number) return;
+    if (number > known.number) known.before += known.latest ?? 0;
+    known.number = number;
+    known.latest = count;
+  }
+
+  /** Of the containers that run at the end: what no log has. */
+  addPolicies(containers: readonly PolicyContainer[]): void {
+    this.#isPoliced = true;
+    for (const { container, containerId, addresses, mode, policies } of containers) {
+      const policy = policies.map(({ name }) => name).join(", ");
+      for (const name of addresses?.refused ?? [])
+        this.#refusal(JSON.stringify([containerId, name]), containerId, () => {
+          const isEnforced = mode === "enforce";
+          return { container, name, isConnection: true, policy, isEnforced, reason: "not-allowed", because: "" };
+        });
+    }
+    const all = containers.flatMap(({ container, problems }) => problems.map((problem) => ({ container, problem })));
+    this.#problems = all.slice(0, PROBLEMS_MAX);
+  }
+
   record(endedEarly: string | null): JobRecord {
     return {
+      isPoliced: this.#isPoliced,
+      refused: [...this.#refusals.values()].map(({ containerId, refusal, before, latest }) => ({
+        ...refusal,
+        // Of a container that is gone, the log of policies has its ID.
+        container: this.#names.get(containerId) ?? refusal.container,
+        count: latest === null ? null : before + latest,
+      })),
+      omittedRefusals: this.#omittedRefusals,
+      problems: this.#problems,
       failures: [...this.#failures.values()],
       omittedFailures: this.#omittedFailures,
       asked: [...this.#containers].map(([container, { names, others }]) => ({
@@ -116,6 +203,21 @@ export class Tally {
       missed: this.#missed,
       endedEarly,
     };
+  }
+
+  /** Undefined if it is one too many. */
+  #refusal(key: string, containerId: string, make: () => MutableRefusal["refusal"]): MutableRefusal | undefined {
+    const known = this.#refusals.get(key);
+    if (known !== undefined) return known;
+    const own = this.#refusalsOf.get(containerId) ?? 0;
+    if (this.#refusals.size >= REFUSALS_MAX || own >= REFUSALS_OF_ONE_MAX) {
+      this.#omittedRefusals += 1;
+      return undefined;
+    }
+    const made = { containerId, refusal: make(), number: 0, before: 0, latest: null };
+    this.#refusals.set(key, made);
+    this.#refusalsOf.set(containerId, own + 1);
+    return made;
   }
 
   #container(name: string): MutableContainer | undefined {

@@ -23,6 +23,7 @@ import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const FOLDER = ".github/actions/dns11";
+const STRANGER = "198.51.100.66";
 const HOSTILE = "</code><img>|`::error::`@everyone";
 
 let engine: Engine;
@@ -96,6 +97,63 @@ test("the summary has what failed and why, and who asked what, also of container
   assert.deepEqual(readdirSync(join(job, "temp")), []);
 });
 
+test("with an audited policy the summary has what it would refuse, and nothing is refused", async () => {
+  const file = writePolicy("mode: audit", "allow: [a1.ok.test]");
+  const { code, stdout } = await half("main", { INPUT_POLICY: file });
+  assert.equal(code, 0, stdout);
+  for (const name of ["a1.ok.test", "a2.ok.test"]) assert.equal((await dig(web, name)).status, "NOERROR");
+  await dig(web, "AAAA", "a2.ok.test");
+  await dig(web, `${HOSTILE}.ok.test`);
+  const report = await half("post", { INPUT_POLICY: file });
+  assert.equal(report.code, 0, report.stderr);
+  const summary = readFileSync(join(job, "summary"), "utf8");
+  assert.match(summary, /^2 names that policies would refuse if they were enforced:$/m);
+  assert.match(
+    summary,
+    /^<tr><td><code>web<\/code><\/td><td><code>ci<\/code><\/td><td><code>a2\.ok\.test<\/code><\/td><td>2<\/td><td><code>allow<\/code>: <code>- &quot;a2\.ok\.test&quot;  # asked by web<\/code><\/td><\/tr>$/m,
+  );
+  // No rule is made of a name that is none of a host.
+  assert.match(
+    summary,
+    /<td><code>&lt;\/code&gt;&lt;img&gt;\|`::error::`\\@everyone\.ok\.test<\/code><\/td><td>1<\/td><td><code>policy ci: no rule allows it \(policy\.yaml:3:3\)<\/code>/,
+  );
+  assert.doesNotMatch(summary, /<img|<code>- [^<]*everyone/);
+  assert.doesNotMatch(report.stdout, /is refused by a policy/);
+});
+
+test("with a policy that is enforced for the job names and connections are refused, and after it nothing holds", async () => {
+  const file = writePolicy("mode: audit", "addresses: enforce", "allow: [a1.ok.test]");
+  const inputs = { INPUT_POLICY: file, "INPUT_POLICY-MODE": "enforce" };
+  const { code, stdout } = await half("main", inputs);
+  assert.equal(code, 0, stdout);
+  assert.equal((await dig(web, "a1.ok.test")).status, "NOERROR");
+  await upstream.forget();
+  // It has a way there.
+  const route = ["route", "add", `${STRANGER}/32`, "dev", "lo"];
+  assert.equal((await engine.enter("ip", route)).code, 0);
+  assert.equal((await dig(web, "a2.ok.test")).status, "NXDOMAIN");
+  await web.exec("nc", ["-w", "5", STRANGER, "443"]);
+  assert.deepEqual(await upstream.queriesFor("a2.ok.test"), []);
+  const report = await half("post", inputs);
+  assert.equal(report.code, 0, report.stderr);
+  const summary = readFileSync(join(job, "summary"), "utf8");
+  assert.match(summary, /^2 names refused by policies:$/m);
+  assert.match(summary, /no rule allows it \(policy\.yaml:3:3\)/);
+  assert.match(summary, /<code>- &quot;a2\.ok\.test&quot; {2}# asked by web<\/code>/);
+  assert.match(summary, /<code>- &quot;198\.51\.100\.66:443\/tcp&quot; {2}# connected to by web<\/code>/);
+  assert.match(
+    report.stdout,
+    /^::warning title="a2\.ok\.test" is refused by a policy in web::- "a2\.ok\.test" {2}# asked by web$/m,
+  );
+  assert.deepEqual(readdirSync(join(job, "temp")), []);
+  // Docker's resolver, and no table of the kernel's.
+  await waitFor("Docker's resolver", async () =>
+    (await dig(web, "+time=1", "a2.ok.test")).status === "NOERROR" ? true : undefined,
+  );
+  assert.equal((await dig(web, "cache")).answer[0]?.ttl, 600);
+  assert.doesNotMatch((await engine.enter("nft", ["list", "tables"])).stdout, /dns11/);
+});
+
 test("where another dns11 serves the engine the step fails and says so, and that one goes on", async () => {
   await using other = await startDns11(engine, { stateDir: join(job, "run") });
   await other.waitFor("web", "attached");
@@ -165,6 +223,11 @@ test("bad inputs fail the step, and name what is wrong", async () => {
   for (const [env, message] of [
     [{ INPUT_PROGRAM: "dns11" }, /^::error title=dns11::program: "dns11" is no absolute path$/m],
     [{ INPUT_PROGRAM: "/nonexistent" }, /^::error title=dns11::dns11 did not start: spawn \/nonexistent ENOENT/m],
+    [{ INPUT_POLICY: "none.yaml" }, /^::error title=dns11::policy: "none\.yaml" cannot be read: ENOENT/m],
+    [
+      { INPUT_POLICY: writePolicy("mode: block") },
+      /policy\.yaml:5:11: policies\.ci\.mode: invalid value "block"[^]*^::error title=dns11::policy: ".*policy\.yaml" is no valid settings file; its mistakes are above$/m,
+    ],
     [{ INPUT_ARGS: "--no-such-flag" }, /unknown option '--no-such-flag'/],
     [{ RUNNER_TEMP: "" }, /^::error title=dns11::RUNNER_TEMP is not set: this program is a step of GitHub Actions$/m],
   ] as const) {
@@ -174,6 +237,13 @@ test("bad inputs fail the step, and name what is wrong", async () => {
   }
   assert.equal((await half("post")).code, 0);
 });
+
+/** For the network of the tests; its name as a workflow has it. */
+function writePolicy(...lines: readonly string[]): string {
+  const text = ["version: 1", "policies:", "  ci:", "    for: [network=front]", ...lines.map((each) => `    ${each}`)];
+  writeFileSync(join(job, "policy.yaml"), `${text.join("\n")}\n`);
+  return "policy.yaml";
+}
 
 /** Runs a half of the step in the engine's network, with what a runner sets. What the first half has saved is there for the second. */
 async function half(which: "main" | "post", env: NodeJS.ProcessEnv = {}): Promise<CommandResult> {
@@ -187,6 +257,7 @@ async function half(which: "main" | "post", env: NodeJS.ProcessEnv = {}): Promis
       DOCKER_HOST: engine.host,
       DNS11_METRICS_ADDR: "off",
       DNS11_STATE_DIR: join(job, "run"),
+      GITHUB_WORKSPACE: job,
       GITHUB_STATE: join(job, "state"),
       GITHUB_STEP_SUMMARY: join(job, "summary"),
       RUNNER_TEMP: join(job, "temp"),

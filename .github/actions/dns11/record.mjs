@@ -2,7 +2,7 @@
 
 // src/action/record.ts
 import { renameSync, writeFileSync } from "node:fs";
-import { join as join5 } from "node:path";
+import { join as join5, resolve } from "node:path";
 
 // src/api/start-remedy.ts
 import { existsSync } from "node:fs";
@@ -65,8 +65,8 @@ var LeaseConnection = class _LeaseConnection {
   static async open(socketPath, failure, signal, path = "/v1/lease") {
     const options = { socketPath, path, method: "POST", agent: false, ...signal && { signal } };
     const outgoing = request(options);
-    const incoming = await new Promise((resolve, reject) => {
-      outgoing.once("response", resolve);
+    const incoming = await new Promise((resolve2, reject) => {
+      outgoing.once("response", resolve2);
       outgoing.once("error", (error) => reject(failure.ofConnection(error)));
       outgoing.flushHeaders();
     });
@@ -83,8 +83,8 @@ var LeaseConnection = class _LeaseConnection {
   async send(message) {
     if (this.#end !== void 0) throw this.#end;
     const line = ++this.#lastLine;
-    const reply = await new Promise((resolve, reject) => {
-      this.#waiting.set(line, { resolve, reject });
+    const reply = await new Promise((resolve2, reject) => {
+      this.#waiting.set(line, { resolve: resolve2, reject });
       this.#outgoing.write(`${JSON.stringify(message)}
 `);
     });
@@ -119,10 +119,10 @@ var LeaseConnection = class _LeaseConnection {
 // src/api/unix-http.ts
 import { request as request2 } from "node:http";
 async function openUnix(socketPath, path, { method = "GET", body, timeoutMs: timeout, signal }) {
-  return await new Promise((resolve, reject) => {
+  return await new Promise((resolve2, reject) => {
     const headers = { host: "localhost" };
     const options = { socketPath, path, method, headers, timeout, agent: false, ...signal && { signal } };
-    const outgoing = request2(options, resolve);
+    const outgoing = request2(options, resolve2);
     outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
     outgoing.on("error", reject);
     outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
@@ -1333,6 +1333,8 @@ var FILES = {
   recorder: "recorder.pid",
   /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
+  /** The policies of the job, where their modes are not those of its file. */
+  policy: "policy.yaml",
   /** Written by the recorder at its end. */
   record: "record.json"
 };
@@ -1344,14 +1346,58 @@ async function clientOf(env) {
   return new ControlClient(await locateControl(stateDirOf(env), void 0));
 }
 
+// src/action/runner.ts
+var InputError = class extends Error {
+  name = "InputError";
+};
+var POLICY_MODES = ["", "audit", "enforce"];
+function readInputs(env) {
+  const read = (name) => (env[`INPUT_${name}`] ?? "").trim();
+  const version = read("VERSION").replace(/^v(?=\d)/, "");
+  if (!/^[0-9A-Za-z.~+-]*$/.test(version)) {
+    throw new InputError(`version: "${version}" is no version; an example is 0.1.0`);
+  }
+  const program = read("PROGRAM");
+  if (program !== "" && !program.startsWith("/")) throw new InputError(`program: "${program}" is no absolute path`);
+  const url = read("URL");
+  if (program !== "" && (version !== "" || url !== "")) {
+    throw new InputError("program excludes version and url: it is used as it is");
+  }
+  const lines = read("ARGS").split("\n");
+  const args = lines.map((line) => line.trim()).filter((line) => line !== "");
+  return { version, url, program, args, ...policyInputs(env, read, args) };
+}
+function policyInputs(env, read, args) {
+  const policy = read("POLICY");
+  const written = read("POLICY-MODE");
+  const policyMode = POLICY_MODES.find((each) => each === written);
+  if (policyMode === void 0) throw new InputError(`policy-mode: "${written}" is neither audit nor enforce`);
+  if (policy === "" && policyMode !== "") throw new InputError("policy-mode needs policy, the path of a file");
+  const isConfigured = args.some((each) => /^--config(?:=|$)/.test(each)) || (env["DNS11_CONFIG"] ?? "") !== "";
+  if (policy !== "" && isConfigured)
+    throw new InputError(
+      "policy excludes another settings file (--config, DNS11_CONFIG): write the policies into that"
+    );
+  return { policy, policyMode };
+}
+
 // src/action/tally.ts
 var CONTAINERS_MAX = 200;
 var NAMES_MAX = 200;
 var FAILURES_MAX = 500;
+var REFUSALS_MAX = 2e3;
+var REFUSALS_OF_ONE_MAX = 200;
+var PROBLEMS_MAX = 20;
 var NAME_LENGTH_MAX = 1020;
 var Tally = class {
   #containers = /* @__PURE__ */ new Map();
   #failures = /* @__PURE__ */ new Map();
+  #refusals = /* @__PURE__ */ new Map();
+  #refusalsOf = /* @__PURE__ */ new Map();
+  #names = /* @__PURE__ */ new Map();
+  #problems = [];
+  #isPoliced = false;
+  #omittedRefusals = 0;
   #omittedFailures = 0;
   #ofOtherContainers = 0;
   #missed = 0;
@@ -1388,11 +1434,47 @@ var Tally = class {
   addFailure(failure) {
     const key = JSON.stringify([failure.containerId, failure.name, failure.type, failure.result]);
     const known = this.#failures.get(key);
+    if (this.#names.size < FAILURES_MAX) this.#names.set(failure.containerId, failure.container);
     if (known === void 0 && this.#failures.size >= FAILURES_MAX) this.#omittedFailures += 1;
     else this.#failures.set(key, { ...failure, cause: failure.cause ?? known?.cause ?? null });
   }
+  /** The same entry again has a higher count. */
+  addRefusal(entry) {
+    const { container, containerId, policy, reason, because, verdict, number, count } = entry;
+    const name = entry.name?.slice(0, NAME_LENGTH_MAX) ?? null;
+    const known = this.#refusal(JSON.stringify([containerId, name, entry.type, because]), containerId, () => {
+      return { container, name, isConnection: false, policy, isEnforced: verdict === "refused", reason, because };
+    });
+    if (known === void 0 || number < known.number) return;
+    if (number > known.number) known.before += known.latest ?? 0;
+    known.number = number;
+    known.latest = count;
+  }
+  /** Of the containers that run at the end: what no log has. */
+  addPolicies(containers) {
+    this.#isPoliced = true;
+    for (const { container, containerId, addresses, mode, policies } of containers) {
+      const policy = policies.map(({ name }) => name).join(", ");
+      for (const name of addresses?.refused ?? [])
+        this.#refusal(JSON.stringify([containerId, name]), containerId, () => {
+          const isEnforced = mode === "enforce";
+          return { container, name, isConnection: true, policy, isEnforced, reason: "not-allowed", because: "" };
+        });
+    }
+    const all = containers.flatMap(({ container, problems }) => problems.map((problem) => ({ container, problem })));
+    this.#problems = all.slice(0, PROBLEMS_MAX);
+  }
   record(endedEarly2) {
     return {
+      isPoliced: this.#isPoliced,
+      refused: [...this.#refusals.values()].map(({ containerId, refusal, before, latest }) => ({
+        ...refusal,
+        // Of a container that is gone, the log of policies has its ID.
+        container: this.#names.get(containerId) ?? refusal.container,
+        count: latest === null ? null : before + latest
+      })),
+      omittedRefusals: this.#omittedRefusals,
+      problems: this.#problems,
       failures: [...this.#failures.values()],
       omittedFailures: this.#omittedFailures,
       asked: [...this.#containers].map(([container, { names, others }]) => ({
@@ -1404,6 +1486,20 @@ var Tally = class {
       missed: this.#missed,
       endedEarly: endedEarly2
     };
+  }
+  /** Undefined if it is one too many. */
+  #refusal(key, containerId, make) {
+    const known = this.#refusals.get(key);
+    if (known !== void 0) return known;
+    const own = this.#refusalsOf.get(containerId) ?? 0;
+    if (this.#refusals.size >= REFUSALS_MAX || own >= REFUSALS_OF_ONE_MAX) {
+      this.#omittedRefusals += 1;
+      return void 0;
+    }
+    const made = { containerId, refusal: make(), number: 0, before: 0, latest: null };
+    this.#refusals.set(key, made);
+    this.#refusalsOf.set(containerId, own + 1);
+    return made;
   }
   #container(name) {
     const known = this.#containers.get(name);
@@ -1424,6 +1520,7 @@ function answerOf({ rcode, owners = [], addresses, upstream, answers }) {
 
 // src/action/record.ts
 var QUERIES_PER_SECOND = 1e3;
+var LAST_REFUSALS = 2e3;
 var LAST_QUERIES = 1e3;
 var STOPPED = "dns11 stopped";
 var [folder = ""] = process.argv.slice(2);
@@ -1434,14 +1531,14 @@ writeWhole(FILES.recorder, String(process.pid));
 var endedEarly = null;
 try {
   const client = await clientOf(process.env);
-  await Promise.all([followQueries(client), followFailures(client)]);
+  await Promise.all([followQueries(client), followFailures(client), followRefusals(client)]);
   if (stopped.signal.aborted) await readRest(client);
   else endedEarly = STOPPED;
 } catch (error) {
   const { code, message } = error;
   endedEarly = code === "NOT_RUNNING" || code === "CONTROL" ? STOPPED : message;
 }
-writeWhole(FILES.record, JSON.stringify(tally.record(endedEarly)));
+writeWhole(FILES.record, withPathOf(process.env, JSON.stringify(tally.record(endedEarly))));
 process.exit(0);
 async function followQueries(client) {
   for await (const each of client.followSome({ perSecond: QUERIES_PER_SECOND, last: LAST_QUERIES }, stopped.signal)) {
@@ -1453,11 +1550,25 @@ async function followQueries(client) {
 async function followFailures(client) {
   for await (const each of client.followFailures({}, stopped.signal)) tally.addFailure(each);
 }
+async function followRefusals(client) {
+  for await (const each of client.followPolicyLog({ last: LAST_REFUSALS }, stopped.signal)) tally.addRefusal(each);
+}
+function withPathOf(env, text) {
+  const { policy } = readInputs(env);
+  if (policy === "") return text;
+  const inText = (path) => JSON.stringify(path).slice(1, -1);
+  const paths = [join5(folder, FILES.policy), resolve(env["GITHUB_WORKSPACE"] ?? "", policy)];
+  return paths.reduce((each, path) => each.replaceAll(`${inText(path)}:`, `${inText(policy)}:`), text);
+}
 async function readRest(client) {
   const { queries } = await client.queries({ last: LAST_QUERIES });
   for (const each of queries) tally.addRecorded(each);
   const { failures } = await client.failures();
   for (const each of failures) tally.addFailure(each);
+  const { refusals } = await client.policyLog({ last: LAST_REFUSALS });
+  for (const each of refusals) tally.addRefusal(each);
+  const { policies, containers } = await client.policies();
+  if (policies.length > 0) tally.addPolicies(containers);
 }
 function writeWhole(name, text) {
   const path = join5(folder, name);

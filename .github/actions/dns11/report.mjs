@@ -1,14 +1,31 @@
 // Written by scripts/action.mjs from src/action: change that, and run `make action`.
 
 // src/action/report.ts
-import { appendFileSync, existsSync as existsSync2, readFileSync as readFileSync2, rmSync } from "node:fs";
-import { join as join2 } from "node:path";
+import { spawnSync as spawnSync2 } from "node:child_process";
+import { appendFileSync, existsSync as existsSync2, readFileSync as readFileSync3, rmSync } from "node:fs";
+import { join as join5 } from "node:path";
 
 // src/action/place.ts
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync as readFileSync2 } from "node:fs";
+import { join as join4 } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+
+// src/base/lib/fault.ts
+var Fault = class extends Error {
+  name = "Fault";
+  code;
+  /** What the reader can do about it, as a separate sentence. */
+  remedy;
+  /** Retrying will not help. */
+  isFinal;
+  constructor(code2, message, options = {}) {
+    super(message, options.cause === void 0 ? void 0 : { cause: options.cause });
+    this.code = code2;
+    this.remedy = options.remedy;
+    this.isFinal = options.isFinal ?? false;
+  }
+};
 
 // src/base/declared-limits.ts
 var DECLARED_LIMITS = {
@@ -744,6 +761,108 @@ var LIMITS = {
   channelDescriptors: 240
 };
 
+// src/api/engine-address.ts
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join as join2 } from "node:path";
+
+// src/api/own-engine.ts
+import { statSync } from "node:fs";
+import { join } from "node:path";
+var ROOT = 0;
+function ownSocket(env, user) {
+  const folder = runtimeFolder(env, user);
+  const path = folder === void 0 ? void 0 : join(folder, "docker.sock");
+  return path !== void 0 && ownerOf(path) === user ? path : void 0;
+}
+function isOwnEngine(socketPath, env, user) {
+  if (user === ROOT) return false;
+  const folder = runtimeFolder(env, user);
+  const owner = ownerOf(socketPath);
+  return owner === void 0 ? folder !== void 0 && socketPath.startsWith(`${folder}/`) : owner === user;
+}
+function ownerOf(path) {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return void 0;
+  }
+}
+function runtimeFolder(env, user) {
+  const folder = env["XDG_RUNTIME_DIR"];
+  return user === ROOT || folder === void 0 || !folder.startsWith("/") ? void 0 : folder;
+}
+
+// src/api/engine-address.ts
+var DEFAULT_SOCKET = "/var/run/docker.sock";
+var BY_DEFAULT = "the default";
+function engineAddress(flag, env, user = process.getuid?.() ?? 0) {
+  if (flag !== void 0 && flag !== "") return parse(flag, "-H");
+  const host = env["DOCKER_HOST"];
+  if (host !== void 0 && host !== "") return parse(host, "DOCKER_HOST");
+  const folder = env["DOCKER_CONFIG"] || join2(env["HOME"] || "/root", ".docker");
+  const context = env["DOCKER_CONTEXT"] || readJson(join2(folder, "config.json"))?.["currentContext"];
+  if (typeof context !== "string" || context === "" || context === "default") {
+    return { socketPath: ownSocket(env, user) ?? DEFAULT_SOCKET, source: BY_DEFAULT };
+  }
+  return parse(contextHost(folder, context), `docker context "${context}"`);
+}
+function parse(text, source) {
+  if (text.startsWith("unix://")) return { socketPath: text.slice("unix://".length) || DEFAULT_SOCKET, source };
+  const scheme = /^([a-z]+):\/\//.exec(text)?.[1] ?? "tcp";
+  if (scheme === "npipe" || scheme === "fd") {
+    throw new Fault(
+      "BAD_ENGINE",
+      `Unsupported engine address "${text}" (from ${source}): ${scheme} is not a unix socket`,
+      {
+        remedy: "Use a unix socket, such as -H unix:///var/run/docker.sock"
+      }
+    );
+  }
+  throw new Fault(
+    "ENGINE_ELSEWHERE",
+    `Unsupported engine address "${text}" (from ${source}): the engine may be on another machine`,
+    {
+      remedy: `dns11 enters the containers' namespaces, so run it on that machine, with -H unix://${DEFAULT_SOCKET}`
+    }
+  );
+}
+function contextHost(folder, context) {
+  const digest = createHash("sha256").update(context).digest("hex");
+  const meta = readJson(join2(folder, "contexts", "meta", digest, "meta.json"));
+  const endpoints = meta?.["Endpoints"];
+  const docker = isRecord(endpoints) ? endpoints["docker"] : void 0;
+  const host = isRecord(docker) ? docker["Host"] : void 0;
+  if (typeof host === "string") return host;
+  throw new Fault("BAD_ENGINE", `The docker context "${context}" does not exist or has no engine address`, {
+    remedy: "List the contexts with: docker context ls. Or set the socket with -H."
+  });
+}
+function readJson(path) {
+  try {
+    const value = JSON.parse(readFileSync(path, "utf8"));
+    return isRecord(value) ? value : void 0;
+  } catch {
+    return void 0;
+  }
+}
+function isRecord(value) {
+  return typeof value === "object" && value !== null;
+}
+
+// src/api/state-paths.ts
+import { join as join3 } from "node:path";
+var DEFAULT_STATE_DIR = "/run/dns11";
+function defaultStateDir(host, env = process.env, user = process.getuid?.() ?? 0) {
+  try {
+    const { socketPath } = engineAddress(host, env, user);
+    const folder = isOwnEngine(socketPath, env, user) ? runtimeFolder(env, user) : void 0;
+    return folder === void 0 ? DEFAULT_STATE_DIR : join3(folder, "dns11");
+  } catch {
+    return DEFAULT_STATE_DIR;
+  }
+}
+
 // src/action/place.ts
 var FILES = {
   /** What dns11 prints. */
@@ -752,19 +871,24 @@ var FILES = {
   recorder: "recorder.pid",
   /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
+  /** The policies of the job, where their modes are not those of its file. */
+  policy: "policy.yaml",
   /** Written by the recorder at its end. */
   record: "record.json"
 };
-var ROOT = 0;
+var ROOT2 = 0;
 var END_MS = 3e4;
 var POLL_MS = 50;
-function asRoot(user = process.getuid?.() ?? ROOT) {
-  return user === ROOT ? [] : ["sudo", "-n"];
+function asRoot(user = process.getuid?.() ?? ROOT2) {
+  return user === ROOT2 ? [] : ["sudo", "-n"];
+}
+function stateDirOf(env) {
+  return env["DNS11_STATE_DIR"] ?? defaultStateDir(void 0, env, ROOT2);
 }
 function pidIn(folder, name) {
-  const path = join(folder, name);
+  const path = join4(folder, name);
   if (!existsSync(path)) return void 0;
-  const pid = Number(readFileSync(path, "utf8"));
+  const pid = Number(readFileSync2(path, "utf8"));
   return Number.isSafeInteger(pid) && pid > 1 ? pid : void 0;
 }
 async function end(pid, prefix) {
@@ -783,7 +907,7 @@ function isRunning(pid) {
 }
 function statusOf(pid) {
   try {
-    return readFileSync(`/proc/${pid}/status`, "utf8");
+    return readFileSync2(`/proc/${pid}/status`, "utf8");
   } catch {
     return "";
   }
@@ -807,6 +931,39 @@ var FOLDER = "folder";
 var InputError = class extends Error {
   name = "InputError";
 };
+var POLICY_MODES = ["", "audit", "enforce"];
+function readInputs(env) {
+  const read = (name) => (env[`INPUT_${name}`] ?? "").trim();
+  const version = read("VERSION").replace(/^v(?=\d)/, "");
+  if (!/^[0-9A-Za-z.~+-]*$/.test(version)) {
+    throw new InputError(`version: "${version}" is no version; an example is 0.1.0`);
+  }
+  const program = read("PROGRAM");
+  if (program !== "" && !program.startsWith("/")) throw new InputError(`program: "${program}" is no absolute path`);
+  const url = read("URL");
+  if (program !== "" && (version !== "" || url !== "")) {
+    throw new InputError("program excludes version and url: it is used as it is");
+  }
+  const lines = read("ARGS").split("\n");
+  const args = lines.map((line) => line.trim()).filter((line) => line !== "");
+  return { version, url, program, args, ...policyInputs(env, read, args) };
+}
+function policyInputs(env, read, args) {
+  const policy = read("POLICY");
+  const written = read("POLICY-MODE");
+  const policyMode = POLICY_MODES.find((each) => each === written);
+  if (policyMode === void 0) throw new InputError(`policy-mode: "${written}" is neither audit nor enforce`);
+  if (policy === "" && policyMode !== "") throw new InputError("policy-mode needs policy, the path of a file");
+  const isConfigured = args.some((each) => /^--config(?:=|$)/.test(each)) || (env["DNS11_CONFIG"] ?? "") !== "";
+  if (policy !== "" && isConfigured)
+    throw new InputError(
+      "policy excludes another settings file (--config, DNS11_CONFIG): write the policies into that"
+    );
+  return { policy, policyMode };
+}
+function isPoliced(env) {
+  return (env["INPUT_POLICY"] ?? "").trim() !== "";
+}
 function variable(env, name) {
   const value = env[name] ?? "";
   if (value === "") throw new InputError(`${name} is not set: this program is a step of GitHub Actions`);
@@ -826,12 +983,30 @@ function property(text) {
   return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }
 
+// src/base/dns/name.ts
+var FOLD = Uint8Array.from(
+  { length: 256 },
+  (_, byte) => byte >= 65 && byte <= 90 ? byte + 32 : byte
+);
+
+// src/base/model/name-pattern.ts
+var NOTHING = new Uint8Array(0);
+var LITERAL_NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+function isLiteralName(name) {
+  return LITERAL_NAME.test(name);
+}
+
 // src/action/summary.ts
 var SUMMARY_BYTES_MAX = 9e5;
+var REST_BYTES = 100;
 var FAILURES_SHOWN = 100;
+var REFUSALS_SHOWN = 100;
 var CONTAINERS_SHOWN = 50;
 var NAMES_SHOWN = 50;
 var CELL_LENGTH_MAX = 500;
+var ALLOWED_BY_RULE = /* @__PURE__ */ new Set(["not-allowed", "type"]);
+var NOT_A_NAME = /(?:^|\.)\d+$|\.arpa$/;
+var NOT_A_PORT = /^\[?([^\]]*?)\]?:\d+\/(?!tcp$|udp$)\w+$/;
 function failingNames(record) {
   return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, result, cause }) => ({
     container,
@@ -844,23 +1019,82 @@ function summaryOf(record) {
   const late = merged(record.failures.filter((each) => each.isContainerName && !isLasting(each)));
   const others = merged(record.failures.filter((each) => !each.isContainerName));
   const parts = [
-    "## Names in this job",
-    "",
-    lasting.length === 0 ? "No name of a container failed." : `${counted(lasting.length, "name")} of containers did not resolve.`,
-    "",
-    ...lasting.length === 0 ? [] : [failureTable(lasting), ""],
+    "## Names in this job\n",
+    lasting.length === 0 ? "No name of a container failed.\n" : `${counted(lasting.length, "name")} of containers did not resolve.
+`,
+    ...lasting.length === 0 ? [] : [`${failureTable(lasting)}
+`],
+    ...refusedParts(record),
     ...folded("Failed at first, and resolved later", late),
     ...folded("Other names that failed", others),
     ...askedParts(record.asked),
     ...remarks(record).map((line) => `<p>${line}</p>
 `)
   ];
-  const text = `${parts.join("\n").trimEnd()}
+  let text = "";
+  for (const part of parts) {
+    if (Buffer.byteLength(text) + Buffer.byteLength(part) > SUMMARY_BYTES_MAX - REST_BYTES)
+      return `${text}The rest is too long for this page.
 `;
-  if (Buffer.byteLength(text) <= SUMMARY_BYTES_MAX) return text;
-  return `${parts.slice(0, lasting.length === 0 ? 4 : 6).join("\n")}
-The rest is too long for this page.
+    text += `${part}
 `;
+  }
+  return `${text.trimEnd()}
+`;
+}
+function refusedNames(record) {
+  return mergedRefusals(record.refused.filter(({ isEnforced }) => isEnforced)).map((each) => ({
+    container: each.container,
+    name: each.name ?? "(hidden)",
+    sentence: ruleOf(each) ?? each.because
+  }));
+}
+function refusedParts({ isPoliced: isPoliced2, refused, omittedRefusals }) {
+  if (!isPoliced2 && refused.length === 0) return [];
+  const all = mergedRefusals(refused);
+  const [enforced, recorded] = [true, false].map((is) => all.filter(({ isEnforced }) => isEnforced === is));
+  return [
+    ...all.length === 0 ? ["No policy refused anything.\n"] : [],
+    ...refusalTable("refused by policies", enforced ?? []),
+    ...refusalTable("that policies would refuse if they were enforced", recorded ?? []),
+    ...omittedRefusals === 0 ? [] : [`<p>${counted(omittedRefusals, "more refusal")} not listed.</p>
+`]
+  ];
+}
+function refusalTable(what, refusals) {
+  if (refusals.length === 0) return [];
+  const rows = refusals.slice(0, REFUSALS_SHOWN).map((each) => {
+    const { container, policy, name, count } = each;
+    const rule = ruleOf(each);
+    const remedy = rule === void 0 ? code(each.because) : `<code>allow</code>: ${code(rule)}`;
+    return row([code(container), code(policy), code(name ?? "(hidden)"), count === null ? "" : String(count), remedy]);
+  });
+  const rest = refusals.length - REFUSALS_SHOWN;
+  if (rest > 0) rows.push(row([`${counted(rest, "more name")} not shown`]));
+  const body = table(["Container", "Policy", "Name", "Queries", "Rule to add, or why"], rows);
+  return [`${counted(refusals.length, "name")} ${what}:
+`, `${body}
+`];
+}
+function mergedRefusals(refused) {
+  const groups = /* @__PURE__ */ new Map();
+  const ofContainer = /* @__PURE__ */ new Map();
+  for (const each of refused) {
+    const { container, name, policy, because, isEnforced, count } = each;
+    const key = JSON.stringify([container, name, policy, because, isEnforced]);
+    const group = groups.get(key);
+    groups.set(key, group === void 0 ? each : { ...each, count: (group.count ?? 0) + (count ?? 0) });
+    ofContainer.set(container, (ofContainer.get(container) ?? 0) + (count ?? 0));
+  }
+  const queries = ({ container }) => ofContainer.get(container) ?? 0;
+  return [...groups.values()].toSorted(
+    (a, b) => queries(b) - queries(a) || a.container.localeCompare(b.container) || (b.count ?? 0) - (a.count ?? 0) || Number(a.isConnection) - Number(b.isConnection)
+  );
+}
+function ruleOf({ name, reason, isConnection, container }) {
+  if (name === null || !ALLOWED_BY_RULE.has(reason)) return void 0;
+  if (isConnection) return `- "${name.replace(NOT_A_PORT, "$1")}"  # connected to by ${container}`;
+  return isLiteralName(name) && !NOT_A_NAME.test(name) ? `- "${name}"  # asked by ${container}` : void 0;
 }
 function isLasting({ isContainerName, last, lastSuccess }) {
   return isContainerName && (lastSuccess === null || lastSuccess < last);
@@ -897,7 +1131,8 @@ function why(cause) {
 }
 function folded(title, failures) {
   if (failures.length === 0) return [];
-  return [details(`${title} (${failures.length})`, failureTable(failures)), ""];
+  return [`${details(`${title} (${failures.length})`, failureTable(failures))}
+`];
 }
 function askedParts(asked) {
   if (asked.length === 0) return [];
@@ -915,10 +1150,12 @@ function askedParts(asked) {
   const rest = asked.length - shown.length;
   if (rest > 0) rows.push(row([`${counted(rest, "more container")} not shown`]));
   const body = table(["Container", "Name", "Queries", "Failed", "Last answer"], rows);
-  return [details(`Who asked what (${counted(asked.length, "container")})`, body), ""];
+  return [`${details(`Who asked what (${counted(asked.length, "container")})`, body)}
+`];
 }
-function remarks({ endedEarly, missed, ofOtherContainers, omittedFailures }) {
+function remarks({ endedEarly, missed, ofOtherContainers, omittedFailures, problems }) {
   return [
+    ...problems.map(({ container, problem }) => `The policy of ${code(container)}: ${code(problem)}`),
     ...endedEarly === null ? [] : [`The record ends before the job: ${code(endedEarly)}`],
     ...missed === 0 ? [] : [`${counted(missed, "query", "queries")} came too fast to be recorded.`],
     ...ofOtherContainers === 0 ? [] : [`${counted(ofOtherContainers, "query", "queries")} of further containers are not listed.`],
@@ -961,17 +1198,37 @@ async function report() {
   if (folder === void 0 || !existsSync2(folder)) return;
   await endAsOf(folder, FILES.recorder, []);
   await endAsOf(folder, FILES.daemon, asRoot());
-  const path = join2(folder, FILES.record);
-  const record = existsSync2(path) ? JSON.parse(readFileSync2(path, "utf8")) : void 0;
+  if (isPoliced(process.env)) openContainers();
+  const path = join5(folder, FILES.record);
+  const record = existsSync2(path) ? JSON.parse(readFileSync3(path, "utf8")) : void 0;
   rmSync(folder, { recursive: true, force: true });
   if (record === void 0) {
     process.stdout.write(annotation("warning", "dns11", "there is no record of this job"));
     return;
   }
   appendFileSync(variable(process.env, "GITHUB_STEP_SUMMARY"), summaryOf(record));
-  for (const { container, name, sentence } of failingNames(record).slice(0, ANNOTATIONS_MAX)) {
-    process.stdout.write(annotation("warning", `"${name}" does not resolve in ${container}`, sentence));
+  const warnings = [
+    ...failingNames(record).map((each) => ({ ...each, what: "does not resolve in" })),
+    ...refusedNames(record).map((each) => ({ ...each, what: "is refused by a policy in" }))
+  ];
+  for (const { container, name, sentence, what } of warnings.slice(0, ANNOTATIONS_MAX)) {
+    process.stdout.write(annotation("warning", `"${name}" ${what} ${container}`, sentence));
   }
+}
+function openContainers() {
+  const { program } = readInputs(process.env);
+  const engine = process.env["DOCKER_HOST"] ?? "";
+  const [command = "", ...args] = [
+    ...asRoot(),
+    ...program === "" ? ["dns11"] : [program],
+    ...["cleanup", "--policies", "--state-dir", stateDirOf(process.env)],
+    ...engine === "" ? [] : ["--host", engine]
+  ];
+  const { status, stderr, error } = spawnSync2(command, args, { encoding: "utf8" });
+  if (status !== 0)
+    process.stdout.write(
+      annotation("warning", "dns11", `containers may still be held to policies: ${error?.message ?? stderr}`)
+    );
 }
 async function endAsOf(folder, file, prefix) {
   const pid = pidIn(folder, file);

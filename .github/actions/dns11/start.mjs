@@ -1,10 +1,10 @@
 // Written by scripts/action.mjs from src/action: change that, and run `make action`.
 
 // src/action/start.ts
-import { spawn, spawnSync as spawnSync2 } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { existsSync as existsSync3, mkdtempSync, openSync, readFileSync as readFileSync3, writeFileSync } from "node:fs";
-import { join as join5 } from "node:path";
+import { spawn, spawnSync as spawnSync3 } from "node:child_process";
+import { randomUUID as randomUUID2 } from "node:crypto";
+import { existsSync as existsSync3, mkdtempSync, openSync, readFileSync as readFileSync4, writeFileSync as writeFileSync2 } from "node:fs";
+import { join as join6 } from "node:path";
 import { setTimeout as sleep3 } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -72,8 +72,8 @@ var LeaseConnection = class _LeaseConnection {
   static async open(socketPath, failure, signal, path = "/v1/lease") {
     const options = { socketPath, path, method: "POST", agent: false, ...signal && { signal } };
     const outgoing = request(options);
-    const incoming = await new Promise((resolve, reject) => {
-      outgoing.once("response", resolve);
+    const incoming = await new Promise((resolve2, reject) => {
+      outgoing.once("response", resolve2);
       outgoing.once("error", (error) => reject(failure.ofConnection(error)));
       outgoing.flushHeaders();
     });
@@ -90,8 +90,8 @@ var LeaseConnection = class _LeaseConnection {
   async send(message) {
     if (this.#end !== void 0) throw this.#end;
     const line = ++this.#lastLine;
-    const reply = await new Promise((resolve, reject) => {
-      this.#waiting.set(line, { resolve, reject });
+    const reply = await new Promise((resolve2, reject) => {
+      this.#waiting.set(line, { resolve: resolve2, reject });
       this.#outgoing.write(`${JSON.stringify(message)}
 `);
     });
@@ -126,10 +126,10 @@ var LeaseConnection = class _LeaseConnection {
 // src/api/unix-http.ts
 import { request as request2 } from "node:http";
 async function openUnix(socketPath, path, { method = "GET", body, timeoutMs: timeout, signal }) {
-  return await new Promise((resolve, reject) => {
+  return await new Promise((resolve2, reject) => {
     const headers = { host: "localhost" };
     const options = { socketPath, path, method, headers, timeout, agent: false, ...signal && { signal } };
-    const outgoing = request2(options, resolve);
+    const outgoing = request2(options, resolve2);
     outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
     outgoing.on("error", reject);
     outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
@@ -1340,6 +1340,8 @@ var FILES = {
   recorder: "recorder.pid",
   /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
+  /** The policies of the job, where their modes are not those of its file. */
+  policy: "policy.yaml",
   /** Written by the recorder at its end. */
   record: "record.json"
 };
@@ -1386,6 +1388,12 @@ function statusOf(pid) {
   }
 }
 
+// src/action/policy-file.ts
+import { spawnSync as spawnSync2 } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { accessSync, constants, readFileSync as readFileSync3, writeFileSync } from "node:fs";
+import { join as join5, resolve } from "node:path";
+
 // src/action/runner.ts
 import { appendFileSync } from "node:fs";
 
@@ -1407,6 +1415,7 @@ var FOLDER = "folder";
 var InputError = class extends Error {
   name = "InputError";
 };
+var POLICY_MODES = ["", "audit", "enforce"];
 function readInputs(env) {
   const read = (name) => (env[`INPUT_${name}`] ?? "").trim();
   const version = read("VERSION").replace(/^v(?=\d)/, "");
@@ -1420,7 +1429,21 @@ function readInputs(env) {
     throw new InputError("program excludes version and url: it is used as it is");
   }
   const lines = read("ARGS").split("\n");
-  return { version, url, program, args: lines.map((line) => line.trim()).filter((line) => line !== "") };
+  const args = lines.map((line) => line.trim()).filter((line) => line !== "");
+  return { version, url, program, args, ...policyInputs(env, read, args) };
+}
+function policyInputs(env, read, args) {
+  const policy = read("POLICY");
+  const written = read("POLICY-MODE");
+  const policyMode = POLICY_MODES.find((each) => each === written);
+  if (policyMode === void 0) throw new InputError(`policy-mode: "${written}" is neither audit nor enforce`);
+  if (policy === "" && policyMode !== "") throw new InputError("policy-mode needs policy, the path of a file");
+  const isConfigured = args.some((each) => /^--config(?:=|$)/.test(each)) || (env["DNS11_CONFIG"] ?? "") !== "";
+  if (policy !== "" && isConfigured)
+    throw new InputError(
+      "policy excludes another settings file (--config, DNS11_CONFIG): write the policies into that"
+    );
+  return { policy, policyMode };
 }
 function variable(env, name) {
   const value = env[name] ?? "";
@@ -1453,6 +1476,48 @@ function property(text) {
   return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }
 
+// src/action/policy-file.ts
+var MODE_LINE = /^([ \t]+mode:[ \t]*)["']?(?:audit|learn|enforce)["']?(?=[ \t]*(?:#.*)?\r?$)/gm;
+var OUTPUT_BYTES_MAX = 2 ** 24;
+var SHOWN_MAX = 8e3;
+function policyPath(env, { policy }) {
+  if (policy === "") return void 0;
+  const path = resolve(env["GITHUB_WORKSPACE"] ?? "", policy);
+  try {
+    accessSync(path, constants.R_OK);
+    return path;
+  } catch (error) {
+    throw new InputError(`policy: "${policy}" cannot be read: ${error.message}`);
+  }
+}
+function policyFileOf(program, path, mode, folder) {
+  const policies = checked(program, path);
+  if (Object.keys(policies).length === 0) throw new InputError(`policy: "${path}" has no policies`);
+  if (mode === "") return path;
+  const copy = join5(folder, FILES.policy);
+  writeFileSync(copy, withMode(readFileSync3(path, "utf8"), mode));
+  const others = Object.entries(checked(program, copy)).filter(([, each]) => each.mode !== mode);
+  if (others.length > 0)
+    throw new InputError(
+      `policy-mode: "${path}" must have the mode of each policy in a line of its own (mode: audit), but ${others[0]?.[0]} has not`
+    );
+  return copy;
+}
+function withMode(text, mode) {
+  return text.replaceAll(MODE_LINE, `$1${mode}`);
+}
+function checked(program, path) {
+  const { status, stdout, stderr, error } = spawnSync2(program, ["check-config", "--json", path], {
+    encoding: "utf8",
+    maxBuffer: OUTPUT_BYTES_MAX
+  });
+  if (error !== void 0) throw new InputError(`policy: "${path}" could not be checked: ${error.message}`);
+  process.stdout.write(stderr === "" ? "" : quoted(stderr.slice(0, SHOWN_MAX), randomUUID()));
+  if (status !== 0) throw new InputError(`policy: "${path}" is no valid settings file; its mistakes are above`);
+  const { settings } = JSON.parse(stdout);
+  return settings.policies?.value ?? {};
+}
+
 // src/action/start.ts
 var READY_MS = 6e4;
 var POLL_MS2 = 100;
@@ -1462,11 +1527,13 @@ var StartError = class extends Error {
 };
 async function start() {
   const inputs = readInputs(process.env);
-  const folder = mkdtempSync(join5(variable(process.env, "RUNNER_TEMP"), "dns11-"));
+  const policies = policyPath(process.env, inputs);
+  const folder = mkdtempSync(join6(variable(process.env, "RUNNER_TEMP"), "dns11-"));
   saveFolder(process.env, folder);
   await mustBeFree();
   const program = inputs.program === "" ? install(inputs) : inputs.program;
-  await serve(program, inputs, folder);
+  const file = policies === void 0 ? void 0 : policyFileOf(program, policies, inputs.policyMode, folder);
+  await serve(program, file === void 0 ? inputs.args : ["--config", file, ...inputs.args], folder);
   await record(folder);
 }
 async function mustBeFree() {
@@ -1481,19 +1548,19 @@ async function mustBeFree() {
 }
 function install({ version: wanted, url }) {
   const checkout = fileURLToPath(new URL("../../..", import.meta.url));
-  const { version } = JSON.parse(readFileSync3(join5(checkout, "package.json"), "utf8"));
+  const { version } = JSON.parse(readFileSync4(join6(checkout, "package.json"), "utf8"));
   const from = url === "" ? [] : ["--url", url];
-  const words = [...asRoot(), "sh", join5(checkout, "scripts/install.sh"), "--version", wanted || version, ...from];
+  const words = [...asRoot(), "sh", join6(checkout, "scripts/install.sh"), "--version", wanted || version, ...from];
   const { status, error } = run(words);
   if (status !== 0)
     throw new StartError(`dns11 could not be installed${error === void 0 ? "" : `: ${error.message}`}`);
   return "dns11";
 }
 function run([command = "", ...args]) {
-  return spawnSync2(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+  return spawnSync3(command, args, { stdio: ["ignore", "inherit", "inherit"] });
 }
-async function serve(program, { args }, folder) {
-  const log = openSync(join5(folder, FILES.log), "w");
+async function serve(program, args, folder) {
+  const log = openSync(join6(folder, FILES.log), "w");
   const engine = process.env["DOCKER_HOST"];
   const root = asRoot();
   const words = [
@@ -1510,7 +1577,7 @@ async function serve(program, { args }, folder) {
   let ended;
   child.on("error", ({ message }) => ended = message);
   child.on("exit", (code, signal) => ended = `it ended with ${code ?? signal}`);
-  if (child.pid !== void 0) writeFileSync(join5(folder, FILES.daemon), String(child.pid));
+  if (child.pid !== void 0) writeFileSync2(join6(folder, FILES.daemon), String(child.pid));
   const endMs = performance.now() + READY_MS;
   for (; ; ) {
     const status = await clientOf(process.env).then(async (client) => await client.status()).catch(() => void 0);
@@ -1518,7 +1585,7 @@ async function serve(program, { args }, folder) {
     const isOurs = status !== void 0 && child.pid !== void 0 && isStartedBy(status.pid, child.pid);
     if (status?.isReady === true && isOurs) {
       child.unref();
-      writeFileSync(join5(folder, FILES.daemon), String(status.pid));
+      writeFileSync2(join6(folder, FILES.daemon), String(status.pid));
       return;
     }
     if (performance.now() > endMs) {
@@ -1529,15 +1596,15 @@ async function serve(program, { args }, folder) {
   }
 }
 function notStarted(reason, folder) {
-  const log = readFileSync3(join5(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
-  process.stdout.write(quoted(log, randomUUID()));
+  const log = readFileSync4(join6(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
+  process.stdout.write(quoted(log, randomUUID2()));
   return new StartError(`dns11 did not start: ${reason}; its log is above`);
 }
 async function record(folder) {
   const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
   const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
   const endMs = performance.now() + READY_MS;
-  while (!existsSync3(join5(folder, FILES.recorder))) {
+  while (!existsSync3(join6(folder, FILES.recorder))) {
     if (child.exitCode !== null || performance.now() > endMs) throw new StartError("the recorder did not start");
     await sleep3(POLL_MS2);
   }

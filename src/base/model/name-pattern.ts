@@ -46,3 +46,11 @@ export function matchesLabels({ before, tailLabels }: Pattern, labelCount: numbe
   if (before === "any") return true;
   return before === "none" ? more === 0 : before === "one" ? more === 1 : more > 0;
 }
+
+const LITERAL_NAME =
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+
+/** Whether a name is one of a host, and has no other meaning where patterns are read. */
+export function isLiteralName(name: string): boolean {
+  return LITERAL_NAME.test(name);
+}

@@ -6,7 +6,7 @@ import { type EgressConnection, isUnasked } from "../../api/egress.ts";
 import { parseType } from "../../base/dns/record-type.ts";
 import { plain } from "../../base/model/address.ts";
 import { FOREIGN_SOURCES, type LocalSourceKey, localSourceOf } from "../../base/model/local-source.ts";
-import { readPattern } from "../../base/model/name-pattern.ts";
+import { isLiteralName, readPattern } from "../../base/model/name-pattern.ts";
 import { isPrivate } from "../judge/private-address.ts";
 import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy-defaults.ts";
 import { readRule } from "../model/policy-rule.ts";
@@ -44,9 +44,6 @@ interface Rule {
   readonly why: string;
 }
 
-/** Names that have no other meaning in a rule. */
-const PLAIN_NAME =
-  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 const REVERSE = /\.(?:in-addr|ip6)\.arpa$/;
 /** So many names right below one domain become a wildcard. */
 const WILDCARD_FROM = 5;
@@ -119,7 +116,7 @@ function outsideNames(all: readonly ContainerTraffic[]): {
       // The reverse name of an address that was given is allowed with it.
       if (outside.length === 0 || REVERSE.test(name)) continue;
       const { types: before = [], by = [] } = names.get(name) ?? {};
-      if (!PLAIN_NAME.test(name) || readRule(name).pattern?.before !== "none") odd.add(name);
+      if (!isLiteralName(name) || readRule(name).pattern?.before !== "none") odd.add(name);
       else names.set(name, { types: new Set([...before, ...outside]), by: new Set([...by, container]) });
     }
   }
@@ -193,7 +190,7 @@ function addressRules(all: readonly ContainerTraffic[]): Rule[] {
       if (names.length > 0 && (bytes === undefined || !isPrivate(bytes))) continue;
       const bracketed = address.includes(":") ? `[${address}]` : address;
       const text = port === null || !PORTS.has(protocol) ? address : `${bracketed}:${port}/${protocol}`;
-      const plainNames = names.filter((name) => PLAIN_NAME.test(name));
+      const plainNames = names.filter((name) => isLiteralName(name));
       const why = names.length === 0 ? "never asked" : `not public; ${plainNames.slice(0, SHOWN_MAX).join(", ")}`;
       const known = found.get(text) ?? { why, by: new Set() };
       known.by.add(container);

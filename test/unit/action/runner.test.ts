@@ -6,14 +6,20 @@ import { test } from "node:test";
 import { InputError, annotation, quoted, readInputs, variable, withVariables } from "../../../src/action/runner.ts";
 
 test("inputs have defaults, and a version may begin with v", () => {
-  assert.deepEqual(readInputs({}), { version: "", url: "", program: "", args: [] });
+  assert.deepEqual(readInputs({}), {
+    ...{ version: "", url: "", program: "", args: [], policy: "", policyMode: "" },
+  });
   const given = { INPUT_VERSION: " v0.1.0 ", INPUT_ARGS: "--ttl\n  9s  \n\n--strict\n" };
   assert.deepEqual(readInputs(given), {
     version: "0.1.0",
     url: "",
     program: "",
     args: ["--ttl", "9s", "--strict"],
+    policy: "",
+    policyMode: "",
   });
+  const { policy, policyMode } = readInputs({ INPUT_POLICY: " p.yaml ", "INPUT_POLICY-MODE": "audit" });
+  assert.deepEqual([policy, policyMode], ["p.yaml", "audit"]);
 });
 
 test("settings of the step are passed through sudo, and nothing else is", () => {
@@ -27,6 +33,11 @@ test("a bad input is named", () => {
     [{ INPUT_VERSION: "1; rm -rf /" }, /version: "1; rm -rf \/" is no version; an example is 0\.1\.0/],
     [{ INPUT_PROGRAM: "dns11" }, /program: "dns11" is no absolute path/],
     [{ INPUT_PROGRAM: "/usr/bin/dns11", INPUT_VERSION: "0.1.0" }, /program excludes version and url/],
+    [{ INPUT_POLICY: "p", "INPUT_POLICY-MODE": "learn" }, /policy-mode: "learn" is neither audit nor enforce/],
+    [{ "INPUT_POLICY-MODE": "audit" }, /policy-mode needs policy/],
+    [{ INPUT_POLICY: "p", INPUT_ARGS: "--config\n/x" }, /policy excludes another settings file/],
+    [{ INPUT_POLICY: "p", INPUT_ARGS: "--config=/x" }, /policy excludes another settings file/],
+    [{ INPUT_POLICY: "p", DNS11_CONFIG: "/x" }, /policy excludes another settings file/],
   ] as const) {
     assert.throws(
       () => readInputs(env),

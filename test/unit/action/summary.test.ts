@@ -3,11 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SUMMARY_BYTES_MAX, failingNames, summaryOf } from "../../../src/action/summary.ts";
-import type { JobRecord } from "../../../src/action/tally.ts";
+import { SUMMARY_BYTES_MAX, failingNames, refusedNames, summaryOf } from "../../../src/action/summary.ts";
+import type { JobRecord, RefusedName } from "../../../src/action/tally.ts";
 import type { FailureReport } from "../../../src/api/failures.ts";
 
 const EMPTY: JobRecord = {
+  isPoliced: false,
+  refused: [],
+  omittedRefusals: 0,
+  problems: [],
   failures: [],
   omittedFailures: 0,
   asked: [],
@@ -79,7 +83,7 @@ test("names that resolved later, and names of others, are apart", () => {
 
 test("who asked what, and what the record lacks", () => {
   const text = summaryOf({
-    failures: [],
+    ...EMPTY,
     omittedFailures: 1,
     asked: [{ container: "web", names: [{ name: "db", queries: 4, failed: 1, answer: "db-1" }], others: 9 }],
     ofOtherContainers: 2,
@@ -128,6 +132,13 @@ test("text from containers is text, and nothing else", () => {
       others: 0,
     })),
     endedEarly: HOSTILE.join(""),
+    refused: HOSTILE.flatMap((name) =>
+      ["not-allowed", "denied"].map((reason) => ({
+        ...{ container: name, name, policy: name, because: name, reason, count: 1 },
+        ...{ isConnection: reason === "not-allowed", isEnforced: true },
+      })),
+    ),
+    problems: HOSTILE.map((name) => ({ container: name, problem: name })),
   });
   // What is left when code elements are taken away was written here.
   const [head, ...blocks] = text.split(/\n\n/);
@@ -173,4 +184,89 @@ test("it fits into the page", () => {
   const text = summaryOf({ ...EMPTY, failures: [FAILURE], asked });
   assert.ok(Buffer.byteLength(text) <= SUMMARY_BYTES_MAX);
   assert.match(text, /docker network connect back web[\s\S]*The rest is too long for this page\.\n$/);
+});
+
+const REFUSED: RefusedName = {
+  container: "agent",
+  name: "evil.example",
+  isConnection: false,
+  policy: "ci",
+  isEnforced: true,
+  reason: "not-allowed",
+  because: "policy ci: no rule allows it (policy.yaml:3:3)",
+  count: 2,
+};
+
+test("what a policy has refused has the rule that allows it, once for A and AAAA, and by container", () => {
+  const text = summaryOf({
+    ...EMPTY,
+    isPoliced: true,
+    refused: [
+      { ...REFUSED, container: "other", count: 3 },
+      REFUSED,
+      { ...REFUSED, name: "192.0.2.1:443/tcp", isConnection: true, because: "", count: null },
+      { ...REFUSED, name: "[2001:db8::1]:0/icmpv6", isConnection: true, because: "", count: null },
+      { ...REFUSED, count: 2 },
+      { ...REFUSED, name: "b.example", reason: "denied", because: "policy ci: deny b.example (policy.yaml:9)" },
+    ],
+    omittedRefusals: 1,
+    problems: [{ container: "admin", problem: "not enforced" }],
+  });
+  assert.equal(
+    text,
+    `## Names in this job
+
+No name of a container failed.
+
+5 names refused by policies:
+
+<table>
+<tr><th>Container</th><th>Policy</th><th>Name</th><th>Queries</th><th>Rule to add, or why</th></tr>
+<tr><td><code>agent</code></td><td><code>ci</code></td><td><code>evil.example</code></td><td>4</td><td><code>allow</code>: <code>- &quot;evil.example&quot;  # asked by agent</code></td></tr>
+<tr><td><code>agent</code></td><td><code>ci</code></td><td><code>b.example</code></td><td>2</td><td><code>policy ci: deny b.example (policy.yaml:9)</code></td></tr>
+<tr><td><code>agent</code></td><td><code>ci</code></td><td><code>192.0.2.1:443/tcp</code></td><td></td><td><code>allow</code>: <code>- &quot;192.0.2.1:443/tcp&quot;  # connected to by agent</code></td></tr>
+<tr><td><code>agent</code></td><td><code>ci</code></td><td><code>[2001:db8::1]:0/icmpv6</code></td><td></td><td><code>allow</code>: <code>- &quot;2001:db8::1&quot;  # connected to by agent</code></td></tr>
+<tr><td><code>other</code></td><td><code>ci</code></td><td><code>evil.example</code></td><td>3</td><td><code>allow</code>: <code>- &quot;evil.example&quot;  # asked by other</code></td></tr>
+</table>
+
+<p>1 more refusal not listed.</p>
+
+<p>The policy of <code>admin</code>: <code>not enforced</code></p>
+`,
+  );
+});
+
+test("what is only audited is apart, and without a refusal it says so", () => {
+  const text = summaryOf({ ...EMPTY, refused: [{ ...REFUSED, isEnforced: false }] });
+  assert.match(text, /^1 name that policies would refuse if they were enforced:\n\n<table>/m);
+  assert.deepEqual(refusedNames({ ...EMPTY, refused: [{ ...REFUSED, isEnforced: false }] }), []);
+  assert.match(summaryOf({ ...EMPTY, isPoliced: true }), /^No policy refused anything\.$/m);
+});
+
+test("a name that would mean something else in a rule gets none", () => {
+  const names = [
+    "*.com",
+    "**",
+    "192.0.2.1",
+    'x" # y',
+    "a b",
+    "1.2.0.192.in-addr.arpa",
+    "x.com:443",
+    "x\\010y",
+    "7",
+    null,
+  ];
+  const refused = names.map((name) => ({ ...REFUSED, name }));
+  assert.doesNotMatch(summaryOf({ ...EMPTY, refused }), /<code>allow<\/code>/);
+  for (const { sentence } of refusedNames({ ...EMPTY, refused })) assert.equal(sentence, REFUSED.because);
+  // A wildcard does not allow the type, but the name itself any; more rules do not help against the others.
+  const other = (reason: string): string => summaryOf({ ...EMPTY, refused: [{ ...REFUSED, reason }] });
+  assert.match(other("type"), /<code>allow<\/code>/);
+  for (const reason of ["denied", "length", "new-names", "questions", "peers", "host", "private", "not-enforceable"])
+    assert.doesNotMatch(other(reason), /<code>allow<\/code>/);
+});
+
+test("more refusals than a page has room for are counted", () => {
+  const refused = Array.from({ length: 107 }, (_, at) => ({ ...REFUSED, name: `${at}.evil.example` }));
+  assert.match(summaryOf({ ...EMPTY, refused }), /^<tr><td>7 more names not shown<\/td><\/tr>$/m);
 });

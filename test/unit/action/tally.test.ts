@@ -3,8 +3,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CONTAINERS_MAX, FAILURES_MAX, NAMES_MAX, Tally } from "../../../src/action/tally.ts";
+import {
+  CONTAINERS_MAX,
+  FAILURES_MAX,
+  NAMES_MAX,
+  PROBLEMS_MAX,
+  REFUSALS_MAX,
+  REFUSALS_OF_ONE_MAX,
+  Tally,
+} from "../../../src/action/tally.ts";
 import type { FailureReport } from "../../../src/api/failures.ts";
+import type { PolicyContainer, PolicyRefusal } from "../../../src/api/policies.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 
 function query(container: string, seq: number, name: string | null, more: Partial<QueryReport> = {}): QueryReport {
@@ -116,4 +125,94 @@ test("a name is never longer than one of DNS can be", () => {
   const tally = new Tally();
   tally.addQuery(query("web", 1, "x".repeat(100_000)));
   assert.equal(tally.record(null).asked[0]?.names[0]?.name?.length, 1020);
+});
+
+function refusal(more: Partial<PolicyRefusal> = {}): PolicyRefusal {
+  return {
+    number: 1,
+    time: "2026-01-01T00:00:00Z",
+    last: "2026-01-01T00:00:01Z",
+    count: 1,
+    container: "agent",
+    containerId: "id",
+    project: null,
+    service: null,
+    name: "evil.example",
+    type: "A",
+    verdict: "refused",
+    policy: "ci",
+    mode: "enforce",
+    reason: "not-allowed",
+    because: "policy ci: no rule allows it (p.yaml:3:3)",
+    ...more,
+  };
+}
+
+test("an entry of the log of policies that comes again is counted once, and one that follows it is added", () => {
+  const tally = new Tally();
+  tally.addRefusal(refusal());
+  tally.addRefusal(refusal({ count: 4 }));
+  tally.addRefusal(refusal({ number: 7, count: 2 }));
+  // Read again at the end.
+  tally.addRefusal(refusal({ number: 7, count: 3, container: "id" }));
+  tally.addRefusal(refusal({ name: null, verdict: "would-refuse" }));
+  // By a failure the name of a container is known that is gone.
+  tally.addFailure({ ...failure("id", "evil.example"), container: "agent-1" });
+  const found = tally
+    .record(null)
+    .refused.map(({ container, name, isEnforced, count }) => [...[container, name, isEnforced, count]]);
+  assert.deepEqual(found, [
+    ["agent-1", "evil.example", true, 7],
+    ["agent-1", null, false, 1],
+  ]);
+});
+
+test("connections that were refused, and what does not hold, are those at the end", () => {
+  const tally = new Tally();
+  const moment = { isClosed: true, because: "" };
+  const container: PolicyContainer = {
+    container: "agent",
+    containerId: "id",
+    project: null,
+    service: null,
+    policies: [{ name: "ci", mode: "audit", by: "network=n", where: "p.yaml:3:3" }],
+    mode: "audit",
+    notServed: null,
+    refused: 0,
+    wouldRefuse: 1,
+    addresses: { state: "enforced", reason: null, open: 1, refused: ["192.0.2.1:443/tcp"] },
+    names: [],
+    ...{ boot: moment, birth: moment, life: moment, death: moment },
+    grants: [],
+    problems: Array.from({ length: PROBLEMS_MAX + 1 }, () => "why"),
+  };
+  tally.addPolicies([container]);
+  const { isPoliced, refused, problems } = tally.record(null);
+  assert.equal(isPoliced, true);
+  assert.deepEqual(refused, [
+    {
+      container: "agent",
+      name: "192.0.2.1:443/tcp",
+      isConnection: true,
+      policy: "ci",
+      isEnforced: false,
+      reason: "not-allowed",
+      because: "",
+      count: null,
+    },
+  ]);
+  assert.equal(problems.length, PROBLEMS_MAX);
+});
+
+test("no container fills the record of refusals, and displaces none of another one", () => {
+  const tally = new Tally();
+  for (let at = 0; at < REFUSALS_OF_ONE_MAX + 5; at += 1)
+    tally.addRefusal(refusal({ number: at + 1, name: `${at}.evil.example`, containerId: "flood" }));
+  tally.addRefusal(refusal({ number: 9_000, name: "x".repeat(100_000) }));
+  for (let at = 0; at < REFUSALS_MAX; at += 1)
+    tally.addRefusal(refusal({ number: 10_000 + at, containerId: `c${at}` }));
+  const { refused, omittedRefusals } = tally.record(null);
+  assert.equal(refused.length, REFUSALS_MAX);
+  assert.equal(omittedRefusals, 5 + REFUSALS_OF_ONE_MAX + 1);
+  assert.equal(refused[REFUSALS_OF_ONE_MAX]?.name?.length, 1020);
 });
