@@ -135,7 +135,10 @@ test("the query side and the container side do not import each other", () => {
 const OPENERS = new Map([
   ["src/kernel", "the common implementation; files under /proc about our own processes; /dev/null"],
   ["src/kernel/answers", "this thread's namespace"],
-  ["src/action", "files of the step's own folder, and of its checkout; the state of its processes under /proc"],
+  [
+    "src/action",
+    "files of the step's own folder, of its checkout, and the policies that it names; the state of its processes under /proc",
+  ],
   ["src/api", "settings of the user who started dns11"],
   ["src/api/lab", "a file of the test suite that uses the client"],
   ["src/container/bridge", "for a watch, by regular-file.ts"],

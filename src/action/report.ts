@@ -13,6 +13,7 @@ import type { JobRecord } from "./tally.ts";
 
 /** The runner shows no more of one step. */
 const ANNOTATIONS_MAX = 10;
+const OPEN_MS = 60_000;
 
 async function report(): Promise<void> {
   const folder = savedFolder(process.env);
@@ -20,7 +21,8 @@ async function report(): Promise<void> {
   // The record first: it asks dns11 for the rest.
   await endAsOf(folder, FILES.recorder, []);
   await endAsOf(folder, FILES.daemon, asRoot());
-  if (isPoliced(process.env)) openContainers();
+  // What another dns11 holds, which serves the machine, is not this job's to open.
+  if (isPoliced(process.env) && pidIn(folder, FILES.daemon) !== undefined) openContainers();
   const path = join(folder, FILES.record);
   const record = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as JobRecord) : undefined;
   rmSync(folder, { recursive: true, force: true });
@@ -48,7 +50,7 @@ function openContainers(): void {
     ...["cleanup", "--policies", "--state-dir", stateDirOf(process.env)],
     ...(engine === "" ? [] : ["--host", engine]),
   ];
-  const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8" });
+  const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8", timeout: OPEN_MS });
   if (status !== 0)
     process.stdout.write(
       annotation("warning", "dns11", `containers may still be held to policies: ${error?.message ?? stderr}`),

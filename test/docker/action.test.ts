@@ -157,10 +157,11 @@ test("with a policy that is enforced for the job names and connections are refus
 test("where another dns11 serves the engine the step fails and says so, and that one goes on", async () => {
   await using other = await startDns11(engine, { stateDir: join(job, "run") });
   await other.waitFor("web", "attached");
-  const { code, stdout } = await half("main");
+  const inputs = { INPUT_POLICY: writePolicy("mode: enforce") };
+  const { code, stdout } = await half("main", inputs);
   assert.equal(code, 1, stdout);
   assert.match(stdout, /::error title=dns11::another dns11 serves this engine already \(process \d+\)/);
-  await half("post");
+  assert.equal((await half("post", inputs)).stdout, "::warning title=dns11::there is no record of this job\n");
   assert.equal((await dig(web, "cache")).answer[0]?.ttl, 5);
   assert.ok(isAlive(other.pid));
 });

@@ -76,16 +76,27 @@ beforeEach(async () => {
 });
 
 test("a user with sudo installs, serves and reports, and nothing of root is left", async () => {
-  const started = await half("start.mjs", { INPUT_URL: `${server.url}/whole` });
+  const file = join(job, "policy.yaml");
+  writeFileSync(
+    file,
+    "version: 1\npolicies:\n  ci:\n    for: [network=shop]\n    addresses: enforce\n    mode: audit\n    allow: []\n",
+  );
+  await host("chown", USER, file);
+  const inputs = { INPUT_URL: `${server.url}/whole`, INPUT_POLICY: file, "INPUT_POLICY-MODE": "enforce" };
+  const started = await half("start.mjs", inputs);
   assert.equal(started.code, 0, started.stdout + started.stderr);
   assert.match(started.stdout, /dns11 \S+ is installed\n/);
+  assert.equal((await dig(web, "evil.test")).status, "NXDOMAIN");
   assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
   assert.match(processes().join("\n"), /sudo/);
 
-  const reported = await half("report.mjs");
+  const reported = await half("report.mjs", inputs);
   assert.equal(reported.code, 0, reported.stdout + reported.stderr);
+  assert.match(readFileSync(join(job, "summary"), "utf8"), /<code>- &quot;evil\.test&quot; {2}# asked by web<\/code>/);
   assert.match(readFileSync(join(job, "summary"), "utf8"), /<code>web<\/code><\/td><td><code>db<\/code>/);
-  assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);
+  await waitFor("Docker's resolver", async () =>
+    (await dig(web, "+time=1", "db")).answer[0]?.ttl === 600 ? true : undefined,
+  );
   await leavesNothing();
 });
 

@@ -1193,12 +1193,13 @@ function html(text) {
 
 // src/action/report.ts
 var ANNOTATIONS_MAX = 10;
+var OPEN_MS = 6e4;
 async function report() {
   const folder = savedFolder(process.env);
   if (folder === void 0 || !existsSync2(folder)) return;
   await endAsOf(folder, FILES.recorder, []);
   await endAsOf(folder, FILES.daemon, asRoot());
-  if (isPoliced(process.env)) openContainers();
+  if (isPoliced(process.env) && pidIn(folder, FILES.daemon) !== void 0) openContainers();
   const path = join5(folder, FILES.record);
   const record = existsSync2(path) ? JSON.parse(readFileSync3(path, "utf8")) : void 0;
   rmSync(folder, { recursive: true, force: true });
@@ -1224,7 +1225,7 @@ function openContainers() {
     ...["cleanup", "--policies", "--state-dir", stateDirOf(process.env)],
     ...engine === "" ? [] : ["--host", engine]
   ];
-  const { status, stderr, error } = spawnSync2(command, args, { encoding: "utf8" });
+  const { status, stderr, error } = spawnSync2(command, args, { encoding: "utf8", timeout: OPEN_MS });
   if (status !== 0)
     process.stdout.write(
       annotation("warning", "dns11", `containers may still be held to policies: ${error?.message ?? stderr}`)
