@@ -129,7 +129,7 @@ const LOG_MEANINGS = [
     "The kernel cannot hold the container to its [policy](policy.md#hold-connections-too) with `addresses: enforce`; `reason` says why. Start it without that, or give it a policy with `addresses: names`.",
   ],
   [
-    /cannot read for whom policies had ended/,
+    /cannot (?:read|write) for whom policies ha(?:d|ve) ended/,
     "Containers whose [lease](policy.md#for-as-long-as-a-program-runs) had ended closed are held by the settings alone. See `reason`.",
   ],
   [

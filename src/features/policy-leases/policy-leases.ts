@@ -149,9 +149,9 @@ export class PolicyLeases {
       if (lease.endedMs !== undefined || this.#isClosed)
         throw new Fault("LEASE_ENDED", "The lease has ended", { remedy: "Open another one." });
       this.#admit(lease, read);
+      this.#keep(lease, read, after);
       [lease.policies, lease.after] = [read, after];
       this.#replaceEnded(read);
-      this.#save();
       this.#apply();
       this.#note(lease, "a client has made a policy");
       return { policies: read.map(({ name }) => name) };
@@ -169,7 +169,6 @@ export class PolicyLeases {
     lease.endedMs = this.#now();
     if (lease.policies.length === 0 || lease.after === "open") this.#leases.delete(lease);
     if (lease.policies.length === 0) return;
-    this.#save();
     this.#apply();
     this.#note(lease, `the policy of a client has ended ${lease.after}`);
     this.containersChanged();
@@ -196,9 +195,13 @@ export class PolicyLeases {
     }
     clearTimeout(this.#timer);
     if (nextMs < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.containersChanged(), nextMs).unref();
-    if (ended.some((lease) => !this.#leases.has(lease))) {
-      this.#save();
-      this.#apply();
+    if (ended.every((lease) => this.#leases.has(lease))) return;
+    this.#apply();
+    try {
+      this.#store.write(this.#closing());
+    } catch (error) {
+      // It still names those that are gone.
+      this.#parts.onEvent({ reason: reasonOf(error) }, "cannot write for whom policies have ended", "warn");
     }
   }
 
@@ -286,10 +289,22 @@ export class PolicyLeases {
     this.#parts.book.setLeased(this.#inForce());
   }
 
-  /** Whoever is to be closed when dns11 is gone before the client is. */
-  #save(): void {
-    const kept = [...this.#leases].filter(({ after }) => after === "closed").flatMap(({ policies }) => policies);
-    this.#store.write(kept);
+  /** Whom to close, should dns11 be gone before the client is: written before the policies are in force. */
+  #keep(lease: Lease, policies: readonly Policy[], after: PolicyLeaseEnd): void {
+    const others = this.#closing(lease).filter(({ name }) => !policies.some((each) => each.name === name));
+    try {
+      this.#store.write([...others, ...(after === "closed" ? policies : [])]);
+    } catch (error) {
+      throw new Fault("POLICY_LEASES", `"${this.#store.path}" cannot be written: ${reasonOf(error)}`, {
+        remedy: "Make room there: without it, nobody would be closed after a crash.",
+        cause: error,
+      });
+    }
+  }
+
+  #closing(but?: Lease): Policy[] {
+    const all = [...this.#leases].filter((each) => each !== but && each.after === "closed");
+    return all.flatMap(({ policies }) => policies);
   }
 
   #endedBefore(policy: Policy): Lease {

@@ -51,6 +51,7 @@ export class LeaseStore {
     }
   }
 
+  /** Throws what the system says. */
   write(policies: readonly Policy[]): void {
     const kept = policies.map(({ name, where, scopes, peers, host, addresses }) => ({
       ...{ name, where, peers, host, addresses },
@@ -58,11 +59,13 @@ export class LeaseStore {
     }));
     const text = `${JSON.stringify({ version: VERSION, policies: kept }, undefined, 1)}\n`;
     if (text === this.#written) return;
+    if (policies.length === 0) rmSync(this.#path, { force: true });
+    else {
+      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+      writeFileSync(`${this.#path}.new`, text, { mode: 0o600, flush: true });
+      renameSync(`${this.#path}.new`, this.#path);
+    }
     this.#written = text;
-    if (policies.length === 0) return rmSync(this.#path, { force: true });
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    writeFileSync(`${this.#path}.new`, text, { mode: 0o600, flush: true });
-    renameSync(`${this.#path}.new`, this.#path);
   }
 
   #fault(error: unknown): Fault {

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after as afterAll, before, beforeEach, test } from "node:test";
@@ -284,6 +284,28 @@ test("whatever a line says, it is answered, and nothing that it left is in the f
     { numRuns: runs(8) },
   );
   assert.deepEqual(readdirSync(own), []);
+  leases.close();
+});
+
+test("where it cannot be written whom to close, a policy is refused, and those in force stay", async () => {
+  const own = mkdtempSync(join(folder, "full-"));
+  const inForce: string[][] = [];
+  const leases = new PolicyLeases({
+    book: { setLeased: (policies) => inForce.push(policies.map(({ name }) => name)), subjects: () => [] },
+    folder: own,
+    onEvent: () => undefined,
+    learnLabel: async () => await Promise.resolve(),
+  });
+  const lease = leases.open({ pid: 1, command: "x" });
+  const line = (name: string): string => JSON.stringify({ policies: { [name]: TEAM } });
+  assert.deepEqual(await leases.handle(lease, line("one")), { policies: ["lease/one"] });
+  // Nothing can be renamed to what is a folder.
+  rmSync(new LeaseStore(own).path);
+  mkdirSync(new LeaseStore(own).path);
+  const refused = await leases.handle(lease, line("two"));
+  assert.match("error" in refused ? refused.error : "", /cannot be written/);
+  leases.end(lease);
+  assert.deepEqual(inForce, [["lease/one"], ["lease/one"]]);
   leases.close();
 });
 
