@@ -164,6 +164,7 @@ class ClientTap implements QueryTap, OutcomeNote, Frame {
   readonly #message: TappedMessage = {
     type: 0,
     isStream: false,
+    isTls: false,
     queryAddress: undefined,
     responseAddress: undefined,
     responsePort: 0,
@@ -224,6 +225,7 @@ class ClientTap implements QueryTap, OutcomeNote, Frame {
     const message = this.#message;
     message.type = type;
     message.isStream = isStream;
+    message.isTls = false;
     message.queryMs = queryMs;
     message.responseMs = responseMs;
     message.queryAddress = this.#address;
@@ -231,8 +233,9 @@ class ClientTap implements QueryTap, OutcomeNote, Frame {
   }
 
   /** Who asks it is dns11, at an address that is of no interest. */
-  #setServer({ address, port }: Server): void {
+  #setServer({ address, port, tls }: Server): void {
     const message = this.#message;
+    message.isTls = tls !== undefined;
     message.queryAddress = undefined;
     message.responseAddress = addressBytes(address);
     message.responsePort = port;

@@ -37,6 +37,7 @@ const INET = 1;
 const INET6 = 2;
 const UDP = 1;
 const TCP = 2;
+const DOT = 3;
 
 /** Types of messages that dns11 has. */
 export const TAPPED = { clientQuery: 5, clientResponse: 6, forwarderQuery: 7, forwarderResponse: 8 } as const;
@@ -50,6 +51,7 @@ const NS_IN_MS = 1e6;
 export interface TappedMessage {
   type: number;
   isStream: boolean;
+  isTls: boolean;
   /** Undefined if it is not known. */
   queryAddress: Uint8Array | undefined;
   /** That of a server, with its port. */
@@ -104,11 +106,11 @@ function contentSize(message: TappedMessage): number {
 }
 
 function writeContent(block: Uint8Array, start: number, message: TappedMessage): number {
-  const { type, isStream, queryAddress, responseAddress, responsePort, queryMs, responseMs, bytes } = message;
+  const { type, isStream, isTls, queryAddress, responseAddress, responsePort, queryMs, responseMs, bytes } = message;
   const isIPv6 = (responseAddress ?? queryAddress)?.length === 16;
   let at = writeNumber(block, start, TYPE, type);
   at = writeNumber(block, at, FAMILY, isIPv6 ? INET6 : INET);
-  at = writeNumber(block, at, PROTOCOL, isStream ? TCP : UDP);
+  at = writeNumber(block, at, PROTOCOL, isTls ? DOT : isStream ? TCP : UDP);
   if (queryAddress !== undefined) at = writeBytes(block, at, QUERY_ADDRESS, queryAddress, 0, queryAddress.length);
   if (responseAddress !== undefined) {
     at = writeBytes(block, at, RESPONSE_ADDRESS, responseAddress, 0, responseAddress.length);

@@ -27,7 +27,8 @@ import { NOT_SHAREABLE, requestsAuthentic, shareBits } from "./shareable.ts";
 export const CACHE_MISS = 0;
 
 /** Called to refresh an entry. */
-type OnRefresh = (client: Client, serverList: ServerList, entry: CacheEntry) => void;
+/** Returns whether it has begun. */
+type OnRefresh = (client: Client, serverList: ServerList, entry: CacheEntry) => boolean;
 
 export interface CacheReaderParts {
   readonly cache: ReplyCache;
@@ -169,8 +170,7 @@ export class CacheReader {
   #refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
     // What asks in the background asks at a time that the client chooses, and does not count for its policy.
     if (entry.isRefreshing || client.policy?.isEnforcing === true) return;
-    this.trace?.record("cache", "refreshed in the background");
-    this.#parts.onRefresh(client, serverList, entry);
+    if (this.#parts.onRefresh(client, serverList, entry)) this.trace?.record("cache", "refreshed in the background");
   }
 
   #keyOf(question: Question, bits: number, scope: number): LookupKey {

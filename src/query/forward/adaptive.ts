@@ -26,7 +26,6 @@ import type { CacheOwner, ReplyCache } from "../cache/reply-cache.ts";
 import { NOT_SHAREABLE, isDnssecOk, requestsAuthentic } from "../cache/shareable.ts";
 import type { Meter } from "../record/meter.ts";
 import type { Forward } from "../ports.ts";
-import type { Nameserver } from "../upstream/nameserver.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
 import { AnswerGate } from "../gate/answer-gate.ts";
 import { sentQuery } from "../gate/sent-query.ts";
@@ -136,11 +135,11 @@ export class AdaptiveForwarder {
     );
   }
 
-  /** Refreshes a cache entry; no client waits for it. */
-  refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
-    if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#byHash.has(entry.hash)) return;
+  /** Refreshes a cache entry; no client waits for it. Returns whether it has begun. */
+  refresh(client: Client, serverList: ServerList, entry: CacheEntry): boolean {
+    if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#byHash.has(entry.hash)) return false;
     // In the background only Docker's resolver would be asked, whose failure says nothing of the others.
-    if (firstAsked(serverList).length < serverList.nameservers.length) return;
+    if (serverList.isDocker && serverList.nameservers.some(({ server }) => server.isBackup === true)) return false;
     const { key } = entry;
     const question = queryForKey(key);
     this.#refreshing++;
@@ -149,6 +148,7 @@ export class AdaptiveForwarder {
     const extras = { hasOpt, isAuthentic: entry.wasAskedForAd && !hasOpt };
     const message = queryFor(question, question.length, key.bits, extras);
     this.#send({ client, serverList, key, isRefresh: true, message, questionEnd: question.length, waiters: [] });
+    return true;
   }
 
   /** Upstream replies may have changed: queries in flight are not cached, and no query joins them. */
@@ -233,7 +233,11 @@ export class AdaptiveForwarder {
     const key = cacheKeyOf(waiter, serverList);
     const query = this.#inFlightFor(key);
     // The same question again while it is in flight: from another client, or ours, looped back by the server.
-    if (query !== undefined && behaviour.guardsLoops) loopGuard.suspect(client, firstAsked(serverList), key.name);
+    if (query !== undefined && behaviour.guardsLoops) {
+      const { nameservers, isDocker } = serverList;
+      const asked = isDocker ? besideDocker(nameservers, deferred.query, deferred) : nameservers;
+      loopGuard.suspect(client, asked, key.name);
+    }
     const isShareable = behaviour.handlesTruncation || waiter.transport === "udp";
     // What waits in another container's queue to the server may wait for long.
     const isOnItsWay = query?.isSent === true || query?.request.client === client;
@@ -314,7 +318,7 @@ export class AdaptiveForwarder {
       this.#writer.endRefresh(key);
       this.#refreshing--;
     }
-    if (result.isClientLimit) this.#requeueOthers(query, earlierOf(result));
+    if (result.isClientLimit) this.#requeueOthers(query, result);
     if (result.kind === "failed") return this.#finishFailed(query, result, isCurrent && !result.isClientLimit);
     const reply = key === undefined ? undefined : readFreshReply(result.message);
     const matchesQuestion = reply?.questionEnd === questionEnd;
@@ -359,8 +363,10 @@ export class AdaptiveForwarder {
    * Queries that joined must not fail because of the limits of the first client: they are sent on their own, once. What is left
    * of their time may be too little for any reply, so what the first client gets is theirs if nothing better comes.
    */
-  #requeueOthers({ request: { client, waiters } }: InFlightQuery, earlier: EarlierReply | undefined): void {
-    for (const waiter of waiters.filter((one) => one.client !== client && !one.isDone && !one.isRequeued)) {
+  #requeueOthers({ request: { client, waiters } }: InFlightQuery, result: UpstreamResult): void {
+    const others = waiters.filter((one) => one.client !== client && !one.isDone && !one.isRequeued);
+    const earlier = others.length === 0 ? undefined : earlierOf(result);
+    for (const waiter of others) {
       waiters.splice(waiters.indexOf(waiter), 1);
       waiter.isRequeued = true;
       waiter.earlier = earlier;
@@ -482,11 +488,6 @@ function untold({ serverList, waiters, questionEnd }: UpstreamRequest, result: R
 /** Whether the reply has AD if the server has validated it. */
 function asksForAd({ key, message }: UpstreamRequest): boolean {
   return requestsAuthentic(message, 0) || (key !== undefined && isDnssecOk(key.bits));
-}
-
-/** Not those that are only asked if Docker's resolver fails: the name may be none of theirs. */
-function firstAsked({ nameservers, isDocker }: ServerList): readonly Nameserver[] {
-  return isDocker ? nameservers.filter(({ server }) => server.isBackup !== true) : nameservers;
 }
 
 const TRUNCATED = [

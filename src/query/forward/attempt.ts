@@ -149,7 +149,8 @@ function queryTls(
     onFailed: (reason) => end(failed(reason)),
   });
   const { end, onData } = streamEnd(connection, query, timeoutMs, onEnd);
-  return connection;
+  // Unlike a socket, it does not call back when it is destroyed.
+  return { destroy: () => end(failed(CLOSED)) };
 }
 
 const CLOSED = "connection closed without a reply";

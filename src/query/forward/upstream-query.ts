@@ -155,10 +155,13 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       }
       this.#stepMs = now + LIMITS.retransmitMs;
       const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
-      for (const candidate of this.#candidates)
+      for (const candidate of this.#candidates) {
+        if (this.#isDone) break;
         if (candidate.state === "untried" && isEligible(this.#candidates, candidate)) this.#query(candidate, why, now);
+      }
     } else {
       for (const candidate of this.#candidates) {
+        if (this.#isDone) break;
         if (takesTrial(this.#candidates, candidate, now, clientNumber)) this.#query(candidate, ON_TRIAL, now);
       }
       if (!this.#isDone) this.#queryNext("first in order", now);
@@ -495,7 +498,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #awaitedBefore(place: number, now: number): UpstreamCandidate | undefined {
     if (place === 0) return undefined;
     const { policy } = this.#plan;
-    const isOrdered = policy.order === "adaptive" && !policy.rotates;
+    // In sequential order one server is asked after the other, but for what another client was answered by a lower one.
+    const mayBeEarly = policy.order === "adaptive" || (policy.order === "sequential" && this.#held?.isEarlier === true);
+    const isOrdered = mayBeEarly && !policy.rotates;
     if (!isOrdered || now >= this.#plan.endMs - LIMITS.heldUntilMs) return undefined;
     return awaitedBefore(this.#candidates, place, (nameserver) => this.#isDown(nameserver, now));
   }
@@ -520,8 +525,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #holdEarlier(now: number): void {
     const { earlier, share } = this.#plan;
-    const candidate = this.#candidates.find(({ nameserver }) => nameserver.server === earlier?.server);
-    if (earlier === undefined || candidate === undefined || !share.take(earlier.message.length)) return;
+    if (earlier === undefined) return;
+    const candidate = this.#candidates.find(({ nameserver }) => nameserver.server === earlier.server);
+    if (candidate === undefined || !share.take(earlier.message.length)) return;
     candidate.state = "held";
     this.#held = { ...earlier, candidate, isWhole: true, isEarlier: true };
     this.#journal?.note(now, earlier.server, "has answered before: used if no server before it answers");

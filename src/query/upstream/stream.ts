@@ -112,7 +112,7 @@ export class UpstreamStream {
 
   /** An internal error costs the connection. */
   #guarded(work: () => void): void {
-    if (!guard.run("upstream", 0, work)) this.#socket.destroy();
+    if (!guard.run("upstream", 0, work)) this.#end("internal error");
   }
 
   get pending(): number {

@@ -22,6 +22,7 @@ function aMessage(of: Partial<TappedMessage> = {}): TappedMessage {
   const bytes = of.bytes ?? QUERY;
   return {
     type: TAPPED.clientQuery,
+    isTls: false,
     isStream: false,
     queryAddress: undefined,
     responseAddress: undefined,

@@ -223,6 +223,24 @@ test("a container whose query joined another one's gets at least what that one g
   );
 });
 
+test("in sequential order, who joined another one's query has the first server's reply, not what that one got of a lower one", async () => {
+  using clock = new Clock();
+  let isDead = false;
+  const first: Script = () => (isDead ? undefined : { says: INTERNAL, afterMs: 1 });
+  const forward = { order: "sequential" } as const;
+  const servers = new SimulatedServers(clock, [first, saying(NXDOMAIN)], { forward }, 2);
+  for (const by of [0, 1]) await servers.until(servers.ask(`warm${by}.test`, { by }));
+  isDead = true;
+  // Three signs of silence, so that it is down for the first container alone.
+  const down = Promise.all([0, 1, 2].map(async (each) => await servers.ask(`dead${each}.test`)));
+  await servers.pass(2_000);
+  const both = Promise.all([0, 1].map(async (by) => await servers.ask("both.test", { by })));
+  await servers.pass(1);
+  isDead = false;
+  await servers.until(down);
+  assert.equal((await servers.until(both))[1]?.says, INTERNAL);
+});
+
 test("a held reply counts before that of a server behind its own", async () => {
   using clock = new Clock();
   const servers = new SimulatedServers(clock, [silent, saying(INTERNAL, 301), saying(PUBLIC, 701)]);
