@@ -77,8 +77,12 @@ export class PolicyHold {
       try {
         this.#connection = await this.#open();
         this.#names = await sent(this.#connection, this.#request);
-        return true;
+        if (!this.#isEnded) return true;
+        await this.#connection.close();
+        return false;
       } catch (error) {
+        await this.#connection.close();
+        if (this.#isEnded) return false;
         // Only a dns11 that is not there yet is waited for.
         const isAway = codeOf(error) === "NOT_RUNNING" || codeOf(error) === "LEASE_ENDED";
         if (!isAway || performance.now() > untilMs) throw error;
@@ -89,6 +93,10 @@ export class PolicyHold {
 
 async function sent(connection: LeaseConnection, request: PolicyLeaseRequest): Promise<readonly string[]> {
   const reply = await connection.send(request);
+  if ("policies" in reply && reply.notHeld !== undefined)
+    throw new Fault("POLICY_NOT_HELD", `The kernel does not hold ${reply.notHeld.join("; ")}`, {
+      remedy: "dns11 policy says what to change; or let the policy filter names only (addresses: names).",
+    });
   if (!("policies" in reply)) {
     throw new Fault("BAD_POLICY", "dns11 has answered something else", {
       remedy: "Use the client of its own release.",

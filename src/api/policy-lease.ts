@@ -11,5 +11,10 @@ export type PolicyLeaseEnd = "closed" | "open";
 
 export type PolicyLeaseReply =
   /** They are in force, under these names. */
-  | { readonly line: number; readonly policies: readonly string[] }
+  | {
+      readonly line: number;
+      readonly policies: readonly string[];
+      /** Containers whose connections the kernel does not hold to a policy with `addresses: enforce`, each with the reason. */
+      readonly notHeld?: readonly string[];
+    }
   | { readonly line: number; readonly error: string; readonly code: string };

@@ -272,7 +272,7 @@ export interface RunCore {
   /** Undefined where the process answers every query. */
   readonly kernelAnswers: KernelAnswers | undefined;
   /** The policies in force, those of each container that is served, and those that clients make. */
-  readonly policies: Pick<PolicyBook, "policyOf" | "setLeased" | "subjects">;
+  readonly policies: Pick<PolicyBook, "policies" | "policyOf" | "heldOf" | "setLeased" | "subjects">;
   /** Its own folder, for what outlives it. */
   readonly folder: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */

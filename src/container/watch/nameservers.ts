@@ -52,7 +52,7 @@ type ListedServers = Extract<NameserversFact, { readonly kind: "listed" }>["serv
 export function nameserversOf(input: NameserversInput): NameserversFact {
   const known = knownNameservers(input);
   // The engine's own list may be a filter, which must not be gone round.
-  const hasOthers = known.kind !== "unknown" || (input.daemonDns()?.length ?? 0) > 0;
+  const hasOthers = known.kind !== "unknown" || input.daemonDns()?.length !== 0;
   return hasOthers ? known : { kind: "unknown", mayBeHosts: true };
 }
 

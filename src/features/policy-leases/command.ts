@@ -47,8 +47,9 @@ async function holdFile(file: string, options: ApplyOptions): Promise<void> {
   const hold = await PolicyHold.start(async () => await client.openPolicyLease(), { policies, after: options.after });
   const names = (): string => hold.names.join(", ");
   note(`in force: ${names()}; Ctrl-C ends it ${options.after}`);
-  hold.onChange = (isInForce) =>
-    note(isInForce ? `in force again: ${names()}` : "dns11 has gone: what the policies are for is closed meanwhile");
+  const meanwhile =
+    options.after === "closed" ? "what the policies are for is closed meanwhile" : "they do not hold meanwhile";
+  hold.onChange = (isInForce) => note(isInForce ? `in force again: ${names()}` : `dns11 has gone: ${meanwhile}`);
   stop.addEventListener("abort", () => void hold.end(), { once: true });
   await hold.ended;
   note(options.after === "closed" ? "ended: containers that still run get nothing any more" : "ended");

@@ -5,6 +5,8 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 
 import type { PolicyLeaseEnd, PolicyLeaseReply } from "../../api/policy-lease.ts";
 import { Fault, codeOf, isInternalError, reasonOf, reasonWithRemedy } from "../../base/lib/fault.ts";
@@ -24,29 +26,38 @@ export const POLICY_LEASE_LIMITS = {
   leases: 32,
   leasesEach: 8,
   policies: 64,
+  /** Policies that have ended, for containers that still run. */
+  ended: 256,
   lineBytes: 256 * 1024,
   /** How long a container that is to be closed may take to start. */
   endedKeptMs: 600_000,
+  /** How long is waited until the kernel holds containers. */
+  heldMs: 10_000,
 } as const;
 
 /** No name of the settings is like this. */
 const PREFIX = "lease/";
+const HELD_POLL_MS = 20;
 const ENDS: readonly unknown[] = ["closed", "open"] satisfies PolicyLeaseEnd[];
 const TOO_LONG = `The line is longer than ${POLICY_LEASE_LIMITS.lineBytes} bytes: send less in one line`;
 
 export function open({ policies, folder, onEvent }: RunCore): Running {
   /** A KIND node, of which nothing is learned, has no labels. */
   let learnLabel = async (_key: string): Promise<void> => await Promise.resolve();
+  let updateViews = (): void => undefined;
   const leases = new PolicyLeases({
     book: policies,
     folder,
     onEvent,
     learnLabel: async (key) => await learnLabel(key),
+    onFirst: () => updateViews(),
   });
   return {
     engine: (core) => {
-      ({ learnLabel } = core);
+      ({ learnLabel, updateViews } = core);
     },
+    // A process before this one may have made some while this one started.
+    serving: () => leases.readAgain(),
     synced: () => leases.synced(),
     containersChange: () => leases.containersChanged(),
     remove: () => leases.containersChanged(),
@@ -89,11 +100,13 @@ interface Lease {
 }
 
 interface LeasesParts {
-  readonly book: Pick<PolicyBook, "setLeased" | "subjects">;
+  readonly book: Pick<PolicyBook, "setLeased" | "subjects" | "heldOf" | "policies">;
   readonly folder: string;
   readonly onEvent: ReportEvent;
   /** Resolves when the label with this key is known of every container. */
   readonly learnLabel: (key: string) => Promise<void>;
+  /** There was no policy at all, and now there is one, or the other way. */
+  readonly onFirst: () => void;
   readonly now?: () => number;
 }
 
@@ -113,12 +126,19 @@ export class PolicyLeases {
     this.#parts = parts;
     this.#now = parts.now ?? ((): number => performance.now());
     this.#store = new LeaseStore(parts.folder);
+    this.readAgain();
+  }
+
+  /** What the file closes and this process does not know of is closed. */
+  readAgain(): void {
+    const known = new Set([...this.#leases].flatMap(({ policies }) => policies.map(({ name }) => name)));
     try {
-      for (const policy of this.#store.read()) this.#leases.add(this.#endedBefore(policy));
+      const missing = this.#store.read().filter(({ name }) => !known.has(name));
+      for (const policy of missing) this.#leases.add(this.#endedBefore(policy));
+      if (missing.length > 0) this.#apply();
     } catch (error) {
-      parts.onEvent({ reason: reasonWithRemedy(error) }, "cannot read for whom policies had ended", "warn");
+      this.#parts.onEvent({ reason: reasonWithRemedy(error) }, "cannot read for whom policies had ended", "warn");
     }
-    if (this.#leases.size > 0) this.#apply();
   }
 
   /** Policies in force. */
@@ -145,6 +165,7 @@ export class PolicyLeases {
     try {
       const { policies, after } = fieldsOf(text);
       const read = await this.#read(policies, lease);
+      this.#admit(lease, read);
       await Promise.all(labelsOf(read).map(async (key) => await this.#parts.learnLabel(key)));
       if (lease.endedMs !== undefined || this.#isClosed)
         throw new Fault("LEASE_ENDED", "The lease has ended", { remedy: "Open another one." });
@@ -154,7 +175,8 @@ export class PolicyLeases {
       this.#replaceEnded(read);
       this.#apply();
       this.#note(lease, "a client has made a policy");
-      return { policies: read.map(({ name }) => name) };
+      const notHeld = await this.#notHeld(read);
+      return { policies: read.map(({ name }) => name), ...(notHeld.length > 0 && { notHeld }) };
     } catch (error) {
       if (isInternalError(error)) throw error;
       return { error: reasonWithRemedy(error), code: codeOf(error) ?? "BAD_POLICY" };
@@ -168,6 +190,7 @@ export class PolicyLeases {
     if (this.#isClosed) return;
     lease.endedMs = this.#now();
     if (lease.policies.length === 0 || lease.after === "open") this.#leases.delete(lease);
+    else this.#dropSame(lease);
     if (lease.policies.length === 0) return;
     this.#apply();
     this.#note(lease, `the policy of a client has ended ${lease.after}`);
@@ -188,8 +211,9 @@ export class PolicyLeases {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const lease of ended) {
       const isUsed = lease.policies.some((policy) => subjects.some((each) => chosenBy(each, policy) !== undefined));
+      // From when it last was for somebody: a container that is started again stays closed.
+      if (isUsed) lease.endedMs = nowMs;
       const leftMs = (lease.endedMs ?? nowMs) + POLICY_LEASE_LIMITS.endedKeptMs - nowMs;
-      if (isUsed) continue;
       if (leftMs > 0) nextMs = Math.min(nextMs, leftMs);
       else this.#leases.delete(lease);
     }
@@ -259,6 +283,10 @@ export class PolicyLeases {
         },
       );
     const left = [...this.#leases].filter(({ endedMs }) => endedMs !== undefined).flatMap((each) => each.policies);
+    if (left.length >= POLICY_LEASE_LIMITS.ended)
+      throw new Fault("TOO_MANY_LEASES", `${left.length} policies have ended and keep containers closed`, {
+        remedy: "End these containers, or give policies for the same containers the same name.",
+      });
     const other = policies.find(({ name, scopes }) =>
       left.some((each) => each.name === name && !hasSame(each, scopes)),
     );
@@ -279,6 +307,36 @@ export class PolicyLeases {
     }
   }
 
+  /** Of those that have ended, one is enough for the same containers. */
+  #dropSame(lease: Lease): void {
+    for (const other of this.#leases) {
+      if (other === lease || other.endedMs === undefined) continue;
+      other.policies = other.policies.filter((each) => !lease.policies.some((own) => closesSame(own, each)));
+      if (other.policies.length === 0) this.#leases.delete(other);
+    }
+  }
+
+  /**
+   * Waits until the kernel holds the connections of containers that run to what enforces addresses. Returns those that it does not
+   * hold, each with the reason.
+   */
+  async #notHeld(policies: readonly Policy[]): Promise<string[]> {
+    const { book } = this.#parts;
+    const enforcing = policies.filter(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
+    if (enforcing.length === 0) return [];
+    const endMs = this.#now() + POLICY_LEASE_LIMITS.heldMs;
+    for (;;) {
+      const meant = [...book.subjects()].filter((each) =>
+        enforcing.some((policy) => chosenBy(each, policy) !== undefined),
+      );
+      const notYet = meant.filter(({ ownerId }) => book.heldOf(ownerId)?.state !== "enforced");
+      const isWaiting = notYet.some(({ ownerId }) => (book.heldOf(ownerId)?.state ?? "pending") === "pending");
+      if (!isWaiting || this.#now() >= endMs)
+        return notYet.map(({ name, ownerId }) => `${name}: ${book.heldOf(ownerId)?.reason ?? "not held yet"}`);
+      await sleep(HELD_POLL_MS);
+    }
+  }
+
   #inForce(): Policy[] {
     return [...this.#leases].flatMap(({ policies, endedMs }) =>
       endedMs === undefined ? policies : policies.map(closedPolicy),
@@ -286,7 +344,10 @@ export class PolicyLeases {
   }
 
   #apply(): void {
-    this.#parts.book.setLeased(this.#inForce());
+    const { book, onFirst } = this.#parts;
+    const hadSome = book.policies.length > 0;
+    book.setLeased(this.#inForce());
+    if (hadSome !== book.policies.length > 0) onFirst();
   }
 
   /** Whom to close, should dns11 be gone before the client is: written before the policies are in force. */
@@ -333,7 +394,19 @@ function hasSame({ scopes }: Policy, others: Policy["scopes"]): boolean {
   return scopes.map(scopeText).toSorted().join(" ") === others.map(scopeText).toSorted().join(" ");
 }
 
-type LineResult = { readonly policies: readonly string[] } | { readonly error: string; readonly code: string };
+/** Whether what is left of two policies is the same. */
+function closesSame(one: Policy, other: Policy): boolean {
+  const left = ({ scopes, deny, peers, host, addresses }: Policy): unknown[] => [
+    scopes.map(scopeText).toSorted(),
+    deny.map(({ text }) => text).toSorted(),
+    ...[peers, host, addresses],
+  ];
+  return isDeepStrictEqual(left(one), left(other));
+}
+
+type LineResult =
+  | { readonly policies: readonly string[]; readonly notHeld?: readonly string[] }
+  | { readonly error: string; readonly code: string };
 
 function fieldsOf(text: string): { readonly policies: unknown; readonly after: PolicyLeaseEnd } {
   let read: unknown;

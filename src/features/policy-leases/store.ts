@@ -5,6 +5,7 @@ import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { readRegular } from "../../kernel/regular-file.ts";
 import { serviceFolder } from "../../policy/boot/closed-networks-file.ts";
 import { POLICY_DEFAULTS } from "../../policy/model/policy-defaults.ts";
+import { readRule } from "../../policy/model/policy-rule.ts";
 import {
   ADDRESSES_CHOICES,
   HOST_CHOICES,
@@ -53,11 +54,14 @@ export class LeaseStore {
 
   /** Throws what the system says. */
   write(policies: readonly Policy[]): void {
-    const kept = policies.map(({ name, where, scopes, peers, host, addresses }) => ({
+    const kept = policies.map(({ name, where, scopes, deny, peers, host, addresses }) => ({
       ...{ name, where, peers, host, addresses },
       for: scopes.map(scopeText),
+      deny: deny.map((rule) => rule.text),
     }));
     const text = `${JSON.stringify({ version: VERSION, policies: kept }, undefined, 1)}\n`;
+    // What would not be read is not written.
+    if (Buffer.byteLength(text) > BYTES_MAX) throw new Error(`it would have more than ${BYTES_MAX} bytes`);
     if (text === this.#written) return;
     if (policies.length === 0) rmSync(this.#path, { force: true });
     else {
@@ -92,13 +96,13 @@ function policiesIn(read: unknown): Policy[] {
       if (found === undefined) throw new Error(`invalid ${key} of ${text("name")}`);
       return found;
     };
-    const scopes = Array.isArray(fields["for"]) ? (fields["for"] as unknown[]) : [];
+    const list = (key: string): readonly unknown[] => (Array.isArray(fields[key]) ? (fields[key] as unknown[]) : []);
     return closedPolicy({
       ...POLICY_DEFAULTS,
       name: text("name"),
       where: text("where"),
       file: text("where"),
-      scopes: scopes.map((scope) => {
+      scopes: list("for").map((scope) => {
         const parsed = typeof scope === "string" ? parseScope(scope) : undefined;
         if (parsed === undefined) throw new Error(`invalid choice of containers of ${text("name")}`);
         return parsed;
@@ -108,12 +112,15 @@ function policiesIn(read: unknown): Policy[] {
       addresses: choice("addresses", ADDRESSES_CHOICES),
       mode: "enforce",
       allow: [],
-      deny: [],
+      deny: list("deny").map((rule, index) => {
+        if (typeof rule !== "string") throw new Error(`invalid rule of ${text("name")}`);
+        return { ...readRule(rule), line: index + 1 };
+      }),
     });
   });
 }
 
-/** What is left of a policy when its lease has ended: nothing is forwarded. */
+/** What is left of a policy when its lease has ended: nothing is forwarded, and what it denied of this machine stays denied. */
 export function closedPolicy(policy: Omit<Policy, "isLeased">): Policy {
-  return { ...policy, mode: "enforce", allow: [], deny: [], isLeased: true };
+  return { ...policy, mode: "enforce", allow: [], isLeased: true };
 }

@@ -38,9 +38,12 @@ export function open({ policies: book }: RunCore): Running {
     engine: (opened) => {
       engine = opened;
     },
-    makeNames: ({ policies }) => ({
+    makeNames: (settings) => ({
       namesFor: (container) => {
-        if (policies.length === 0 && !(POLICY_LABEL in container.labels)) return undefined;
+        const { labels, imageLabels } = container;
+        const isChosen = POLICY_LABEL in labels || POLICY_LABEL in imageLabels.labels;
+        // The book still has those of the settings before, while these are made ready.
+        if (settings.policies.length === 0 && book.policies.length === 0 && !isChosen) return undefined;
         const search = new NameSearch(DEFAULT_BEHAVIOUR);
         const sourceOf: SourceOf = (name) => {
           const names = engine?.roster().viewOf(container).names ?? [];

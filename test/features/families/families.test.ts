@@ -163,9 +163,10 @@ for (const suite of SUITES) {
       assert.doesNotMatch(await explain(instance, "www.test", "--in", "plain1"), / families /);
     });
 
-    test("a container that starts later, from its first query on", async () => {
-      await shared.under("families: ipv4");
+    test("a container that starts later, from its first query to dns11 on", async () => {
+      const instance = await shared.under("families: ipv4");
       await using late = await runContainer(engine, { name: "late1", networks: ["dual"] });
+      await instance.waitFor("late1", "attached");
       assert.deepEqual(await answers(late, "www.test"), { A: [FOUR], AAAA: [] });
     });
 

@@ -14,6 +14,7 @@ import * as fc from "fast-check";
 import type { LeaseConnection } from "../../../src/api/lease-connection.ts";
 import { connect } from "../../../src/api/suite.ts";
 import { isInternalError } from "../../../src/base/lib/fault.ts";
+import type { Policy } from "../../../src/policy/model/policy.ts";
 import { PolicyLeases } from "../../../src/features/policy-leases/policy-leases.ts";
 import { LeaseStore } from "../../../src/features/policy-leases/store.ts";
 import { dig } from "../../support/client/dig.ts";
@@ -155,6 +156,61 @@ test("at its end what it was for is closed, or open if the client says so", asyn
   await reopen();
 });
 
+test("what it denies of this machine stays denied after its end, also in the next process", async () => {
+  assert.ok(await passes(free, "other"));
+  const lease = await held({ team: { ...TEAM, deny: ["other"] } });
+  assert.ok(!(await passes(free, "other")));
+  await lease.close();
+  await waitFor("it to be closed", async () => ((await passes(free, "lease.ok.test")) ? undefined : true));
+  assert.ok(!(await passes(free, "other")));
+  await instance.stop();
+  instance = await startDns11(engine, { ...START, stateDir: instance.stateDir });
+  await instance.waitFor("free", "attached");
+  assert.ok(!(await passes(free, "other")));
+  await reopen();
+  await waitFor("it to be open", async () => ((await passes(free, "other")) ? true : undefined));
+});
+
+test("with addresses: enforce, the kernel holds a container that runs when the call returns", async () => {
+  const lease = await held({ team: { ...TEAM, addresses: "enforce" } });
+  const { containers } = await instance.client.policies();
+  assert.equal(containers.find(({ container }) => container === "free")?.addresses?.state, "enforced");
+  await lease.close();
+  await reopen();
+  const privileged = await runContainer(engine, { name: "privileged", networks: ["open"], args: ["--privileged"] });
+  await instance.waitFor("privileged", "attached");
+  const dns = await connect({ stateDir: instance.stateDir, engine: engine.host });
+  const request = { for: "container=privileged", allow: [], addresses: "enforce" } as const;
+  await assert.rejects(dns.policy(request), /does not hold privileged: .*privileged/s);
+  dns.close();
+  await privileged.remove();
+});
+
+test("a program learns the reason where all policies are leases", async () => {
+  writeFileSync(file, "version: 1\n");
+  await instance.reload();
+  const lease = await held({ team: TEAM });
+  await waitFor("the reason", async () =>
+    (await dig(free, "evil.test.why.dns11.alt", "TXT")).raw.includes("refused: policy lease/team") ? true : undefined,
+  );
+  await lease.close();
+  await reopen();
+  writeFileSync(file, SETTINGS);
+  await instance.reload();
+});
+
+test("of those that have ended for the same containers one is left, and a container that is started again stays closed", async () => {
+  const closed = async (): Promise<string[]> =>
+    (await instance.client.policies()).policies.map(({ name }) => name).filter((name) => name.startsWith("lease/run-"));
+  for (let run = 0; run < 3; run++) await (await held({ [`run-${run}`]: TEAM })).close();
+  await waitFor("one of them", async () => ((await closed()).length === 1 ? true : undefined));
+  await free.stop();
+  await free.start();
+  await instance.waitFor("free", "attached");
+  assert.ok(!(await passes(free, "lease.ok.test")));
+  await reopen((await closed())[0]?.replace("lease/", "") ?? "");
+});
+
 test("mistakes are named, and leave what was in force", async () => {
   const lease = await held({ team: TEAM });
   const fails = async (line: unknown, message: RegExp): Promise<void> =>
@@ -270,10 +326,11 @@ test("the client library, and a harness in Python with nothing but the socket, h
 test("whatever a line says, it is answered, and nothing that it left is in the folder", async () => {
   const own = mkdtempSync(join(folder, "fuzz-"));
   const leases = new PolicyLeases({
-    book: { setLeased: () => undefined, subjects: () => [] },
+    book: bookOf(() => undefined),
     folder: own,
     onEvent: () => undefined,
     learnLabel: async () => await Promise.resolve(),
+    onFirst: () => undefined,
   });
   const lease = leases.open({ pid: 1, command: "fuzz" });
   await fc.assert(
@@ -291,10 +348,11 @@ test("where it cannot be written whom to close, a policy is refused, and those i
   const own = mkdtempSync(join(folder, "full-"));
   const inForce: string[][] = [];
   const leases = new PolicyLeases({
-    book: { setLeased: (policies) => inForce.push(policies.map(({ name }) => name)), subjects: () => [] },
+    book: bookOf((policies) => void inForce.push(policies.map(({ name }) => name))),
     folder: own,
     onEvent: () => undefined,
     learnLabel: async () => await Promise.resolve(),
+    onFirst: () => undefined,
   });
   const lease = leases.open({ pid: 1, command: "x" });
   const line = (name: string): string => JSON.stringify({ policies: { [name]: TEAM } });
@@ -342,6 +400,13 @@ test("a file of ended leases closes those it names, and a bad one is named and r
   );
   chmodSync(own, 0o700);
 });
+
+/** Without any container. */
+function bookOf(
+  setLeased: (policies: readonly Policy[]) => void,
+): ConstructorParameters<typeof PolicyLeases>[0]["book"] {
+  return { setLeased, subjects: () => [], heldOf: () => undefined, policies: [] };
+}
 
 async function exitOf(child: ChildProcess): Promise<number | null> {
   return await new Promise((resolve) => child.once("exit", (code) => resolve(code)));
