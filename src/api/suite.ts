@@ -89,7 +89,7 @@ export interface FailuresOptions {
 
 /** The keys of a policy in the settings file, such as `allow: ["api.example.com"]`. */
 export interface PolicyOptions {
-  /** Default: "suite". */
+  /** Default: one that no other has. */
   readonly name?: string;
   /** Which containers: network=NAME, project=NAME, service=NAME, container=NAME, label=KEY or label=KEY=VALUE. */
   readonly for: string | readonly string[];
@@ -152,6 +152,9 @@ export interface Suite {
   close(): void;
 }
 
+/** Policies of this process without a name of their own. */
+let policiesMade = 0;
+
 const DEFAULT_TIMEOUT_MS = 10_000;
 const CONNECT_OPTIONS = ["engine", "socketPath", "stateDir"];
 const WAIT_OPTIONS = ["type", "timeoutMs"];
@@ -204,7 +207,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Suite> {
     },
     policy: async (choice) => {
       refuseUnknownOptions("policy", choice, POLICY_OPTIONS);
-      const { name = "suite", for: whom, after, mode = "enforce", ...keys } = choice;
+      const { name = `suite-${process.pid}-${++policiesMade}`, for: whom, after, mode = "enforce", ...keys } = choice;
       const policies = { [name]: { ...keys, mode, for: typeof whom === "string" ? [whom] : whom } };
       const open = async (): Promise<LeaseConnection> => await client.openPolicyLease();
       const hold = await PolicyHold.start(open, { policies, ...(after && { after }) });

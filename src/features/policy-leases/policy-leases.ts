@@ -37,6 +37,8 @@ export const POLICY_LEASE_LIMITS = {
 
 /** No name of the settings is like this. */
 const PREFIX = "lease/";
+/** Nor one that a client chooses. */
+const ENDED = "#";
 const HELD_POLL_MS = 20;
 const ENDS: readonly unknown[] = ["closed", "open"] satisfies PolicyLeaseEnd[];
 const TOO_LONG = `The line is longer than ${POLICY_LEASE_LIMITS.lineBytes} bytes: send less in one line`;
@@ -131,9 +133,9 @@ export class PolicyLeases {
 
   /** What the file closes and this process does not know of is closed. */
   readAgain(): void {
-    const known = new Set([...this.#leases].flatMap(({ policies }) => policies.map(({ name }) => name)));
+    const known = [...this.#leases].flatMap(({ policies }) => policies);
     try {
-      const missing = this.#store.read().filter(({ name }) => !known.has(name));
+      const missing = this.#store.read().filter((policy) => !known.some((each) => isSamePolicy(each, policy)));
       for (const policy of missing) this.#leases.add(this.#endedBefore(policy));
       if (missing.length > 0) this.#apply();
     } catch (error) {
@@ -189,6 +191,7 @@ export class PolicyLeases {
     // Another process has the leases, or nobody: what is written stays.
     if (this.#isClosed) return;
     lease.endedMs = this.#now();
+    lease.policies = lease.policies.map((policy) => this.#renamed(policy, lease));
     if (lease.policies.length === 0 || lease.after === "open") this.#leases.delete(lease);
     else this.#dropSame(lease);
     if (lease.policies.length === 0) return;
@@ -287,13 +290,6 @@ export class PolicyLeases {
       throw new Fault("TOO_MANY_LEASES", `${left.length} policies have ended and keep containers closed`, {
         remedy: "End these containers, or give policies for the same containers the same name.",
       });
-    const other = policies.find(({ name, scopes }) =>
-      left.some((each) => each.name === name && !hasSame(each, scopes)),
-    );
-    if (other !== undefined)
-      throw new Fault("BAD_POLICY", `A policy ${other.name} has ended, and keeps other containers closed`, {
-        remedy: "Use another name, or what it was for.",
-      });
     if (taken.length + policies.length > POLICY_LEASE_LIMITS.policies)
       throw new Fault("TOO_MANY_LEASES", `Clients have ${taken.length} policies`, { remedy: "End one of them." });
   }
@@ -302,7 +298,7 @@ export class PolicyLeases {
   #replaceEnded(policies: readonly Policy[]): void {
     for (const lease of this.#leases) {
       if (lease.endedMs === undefined) continue;
-      lease.policies = lease.policies.filter(({ name }) => !policies.some((each) => each.name === name));
+      lease.policies = lease.policies.filter((ended) => !policies.some((each) => isSamePolicy(each, ended)));
       if (lease.policies.length === 0) this.#leases.delete(lease);
     }
   }
@@ -337,6 +333,12 @@ export class PolicyLeases {
     }
   }
 
+  /** A client may use the name again at once, for other containers. */
+  #renamed(policy: Policy, { number }: Lease): Policy {
+    if (policy.name.includes(ENDED)) return policy;
+    return { ...policy, name: `${policy.name}${ENDED}${Date.now().toString(36)}-${number}` };
+  }
+
   #inForce(): Policy[] {
     return [...this.#leases].flatMap(({ policies, endedMs }) =>
       endedMs === undefined ? policies : policies.map(closedPolicy),
@@ -352,7 +354,7 @@ export class PolicyLeases {
 
   /** Whom to close, should dns11 be gone before the client is: written before the policies are in force. */
   #keep(lease: Lease, policies: readonly Policy[], after: PolicyLeaseEnd): void {
-    const others = this.#closing(lease).filter(({ name }) => !policies.some((each) => each.name === name));
+    const others = this.#closing(lease).filter((other) => !policies.some((each) => isSamePolicy(each, other)));
     try {
       this.#store.write([...others, ...(after === "closed" ? policies : [])]);
     } catch (error) {
@@ -370,7 +372,9 @@ export class PolicyLeases {
 
   #endedBefore(policy: Policy): Lease {
     const holder = { pid: 0, command: "" };
-    return { number: ++this.#last, holder, policies: [policy], after: "closed", endedMs: this.#now() };
+    const lease: Lease = { number: ++this.#last, holder, policies: [], after: "closed", endedMs: this.#now() };
+    lease.policies = [this.#renamed(policy, lease)];
+    return lease;
   }
 
   #note({ holder, policies, after }: Lease, what: string): void {
@@ -390,8 +394,10 @@ function labelsOf(policies: readonly Policy[]): string[] {
   return [...new Set(scopes.flatMap((scope) => (scope.kind === "label" ? [scope.key] : [])))];
 }
 
-function hasSame({ scopes }: Policy, others: Policy["scopes"]): boolean {
-  return scopes.map(scopeText).toSorted().join(" ") === others.map(scopeText).toSorted().join(" ");
+/** Whether a client has made both by the same name, for the same containers; one may have ended. */
+function isSamePolicy(one: Policy, other: Policy): boolean {
+  const of = ({ name, scopes }: Policy): unknown[] => [name.split(ENDED, 1), scopes.map(scopeText).toSorted()];
+  return isDeepStrictEqual(of(one), of(other));
 }
 
 /** Whether what is left of two policies is the same. */

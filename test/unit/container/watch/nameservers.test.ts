@@ -188,7 +188,7 @@ test("what dns11 itself writes into the file counts as nobody's choice", () => {
 test("for an engine that records nothing the host's list is used, if it certainly has no other", () => {
   const input = { engineVersion: 20, resolvConf: "nameserver 127.0.0.11\noptions ndots:0\n" };
   assert.deepEqual(followed(input), HOSTS);
-  assert.deepEqual(followed({ ...input, daemonDns: () => undefined }), UNKNOWN);
+  assert.deepEqual(followed({ ...input, daemonDns: () => undefined }), UNKNOWN_OF_ENGINE);
   assert.deepEqual(followed({ ...input, daemonDns: () => DAEMONS }), UNKNOWN_OF_ENGINE);
   assert.deepEqual(nameservers(input), UNKNOWN, "not where it is not followed");
 });
