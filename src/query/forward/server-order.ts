@@ -203,6 +203,21 @@ export function awaitedBefore(
   return undefined;
 }
 
+/** Why no server before `place` has answered instead, for a query that is being explained. */
+export function whyLower(
+  candidates: readonly UpstreamCandidate[],
+  place: number,
+  isDown: (nameserver: Nameserver) => boolean,
+): string {
+  const before = candidates.filter((candidate) => candidate.place < place);
+  const why = before.map(({ nameserver, state, reason }) => {
+    const server = serverText(nameserver.server);
+    if (state === "failed") return `; ${server} failed: ${reason}`;
+    return isDown(nameserver) ? `; ${server} is down` : `; ${server} has not answered in time`;
+  });
+  return why.join("");
+}
+
 /**
  * The server that might give another reply soon than this one: the first one before it that was down or silent, or whose failure may pass,
  * if the order decides. What a backup stands in for may always.

@@ -62,6 +62,7 @@ import {
   leastTried,
   orderServers,
   noteOrder,
+  whyLower,
   passedOver,
   takesTrial,
 } from "./server-order.ts";
@@ -546,13 +547,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   /** Why no server before this place of the list has answered instead. */
   #whyLower(place: number, now: number): string {
     if (!isRanked(this.#plan.policy)) return "";
-    const before = this.#candidates.filter((candidate) => candidate.place < place);
-    const why = before.map(({ nameserver, state, reason }) => {
-      const server = serverText(nameserver.server);
-      if (state === "failed") return `; ${server} failed: ${reason}`;
-      return this.#isDown(nameserver, now) ? `; ${server} is down` : `; ${server} has not answered in time`;
-    });
-    return why.join("");
+    return whyLower(this.#candidates, place, (nameserver) => this.#isDown(nameserver, now));
   }
 
   #use({ candidate, message, rcode, isWhole, isLess: lacks, isEarlier }: GoodReply): void {
