@@ -38,6 +38,8 @@ export interface KnownContainer {
   /** Starts by its restart policy, and the last start on the clock of `Date.now`. */
   readonly restarts?: number;
   readonly startedMs?: number;
+  /** It is not known yet which names it has on its networks: it is being started. */
+  readonly isStarting?: boolean;
   /** It is on the default bridge, whether that has names or not. */
   readonly isOnDefaultBridge: boolean;
   /** On networks with names. */
@@ -72,6 +74,7 @@ export function runningContainer(fact: ContainerFact, setting: DefaultBridgeSett
     restarts: fact.restarts ?? 0,
     startedMs: Date.parse(fact.startedAt) || 0,
     isPaused: fact.isPaused,
+    isStarting: fact.isStarting === true || fact.isUndescribed === true,
     isOnDefaultBridge: bridge !== undefined,
     endpoints: [
       ...fact.endpoints.filter(({ networkName }) => isUserDefined(networkName)),

@@ -62,8 +62,8 @@ export function othersWithAlias(
  * The networks of its project that a running container is on without the name of its service. On a network of others it may have
  * been connected by hand, and be meant to have none.
  */
-export function networksWithout({ compose, ended, endpoints }: KnownContainer): string[] {
-  if (compose === undefined || compose.isOneOff || ended !== undefined) return [];
+export function networksWithout({ compose, ended, isStarting, endpoints }: KnownContainer): string[] {
+  if (compose === undefined || compose.isOneOff || ended !== undefined || isStarting === true) return [];
   const service = compose.service.toLowerCase();
   return endpoints
     .filter(({ names, networkName }) => networkName.startsWith(`${compose.project}_`) && !names.includes(service))

@@ -72,6 +72,8 @@ export async function assertFixed(shop: Shop, row: Breakage): Promise<void> {
   for (const way of waysOf(row)) {
     const broken = await row.break(shop);
     try {
+      // On a busy machine the Compose files that have just been written are not read yet the first time.
+      await named(shop, row, broken);
       const cause = await named(shop, row, broken);
       assertPrinted(cause, row);
       await assertShown(shop, row, broken, cause);

@@ -446,6 +446,7 @@ test("a container that has lost the name of its service, and one that is meant t
       "docker network disconnect shop_front shop-db-1 && docker network connect --alias db shop_front shop-db-1",
     ],
   );
+  assert.notEqual(first("db", { containers: [web, { ...lost, isStarting: true }] }).code, "lost-alias");
   const oneOff = { ...lost, labels: { ...lost.labels, "com.docker.compose.oneoff": "True" } };
   assert.equal(first("db", { containers: [web, oneOff] }).code, "unknown-name");
 });
