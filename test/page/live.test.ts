@@ -186,6 +186,21 @@ test("queries are shown as they arrive, filtered, and paused", async () => {
   await page.locator(".query", { hasText: "live-three.ok.test" }).first().waitFor();
 });
 
+test("two parts of the filter that change before the page is drawn again both count", async () => {
+  await page.locator("#live-filter").fill("live");
+  await page.locator(".query", { hasText: "missing.nx.test" }).first().waitFor({ state: "detached" });
+  await page.evaluate(`
+    const field = document.querySelector("#live-filter");
+    field.value = "";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    const result = document.querySelector("#live select[aria-label=Result]");
+    result.value = "NXDOMAIN";
+    result.dispatchEvent(new Event("change", { bubbles: true }));
+  `);
+  await page.locator(".query", { hasText: "missing.nx.test" }).first().waitFor();
+  await page.locator("#live").getByLabel("Result").selectOption("");
+});
+
 test("the list of queries waits beside an explanation, until that is closed", async () => {
   await dig(api, "read-one.ok.test");
   const row = page.locator("#live .query", { hasText: "read-one.ok.test" }).first();

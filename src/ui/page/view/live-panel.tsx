@@ -41,8 +41,9 @@ export function LivePanel(): JSX.Element {
     const timer = setTimeout(() => board.run?.follow(isPaused ? null : filter), FILTER_MS);
     return () => clearTimeout(timer);
   }, [board, filter, isPaused]);
-  const onFilter = (next: QueryFilter): void => {
-    setFilter(next);
+  const onFilter = (change: Partial<QueryFilter>): void => {
+    // Another part may have changed since this was drawn.
+    setFilter((now) => ({ ...now, ...change }));
     // The list is another one.
     if (isExplaining) closeExplanation();
   };
@@ -51,7 +52,9 @@ export function LivePanel(): JSX.Element {
       id="live"
       title={isLive ? "Live queries" : "Last queries"}
       tools={
-        isLive && <Tools filter={filter} onFilter={onFilter} isPaused={isPaused} onPause={() => setPaused(!isPaused)} />
+        isLive && (
+          <Tools filter={filter} onFilter={onFilter} isPaused={isPaused} onPause={() => setPaused((now) => !now)} />
+        )
       }
     >
       <Tape isPaused={isPaused} hasFilter={Object.values(filter).some((each) => each !== "")} />
@@ -61,7 +64,7 @@ export function LivePanel(): JSX.Element {
 
 interface ToolsProps {
   readonly filter: QueryFilter;
-  readonly onFilter: (filter: QueryFilter) => void;
+  readonly onFilter: (change: Partial<QueryFilter>) => void;
   readonly isPaused: boolean;
   readonly onPause: () => void;
 }
@@ -74,7 +77,7 @@ function Tools({ filter, onFilter, isPaused, onPause }: ToolsProps): JSX.Element
       <select
         aria-label="Container"
         value={filter.container}
-        onChange={(event) => onFilter({ ...filter, container: event.currentTarget.value })}
+        onChange={(event) => onFilter({ container: event.currentTarget.value })}
       >
         <option value="">all containers</option>
         {containers
@@ -91,12 +94,12 @@ function Tools({ filter, onFilter, isPaused, onPause }: ToolsProps): JSX.Element
         aria-label="Filter names; * stands for any text"
         placeholder="name or *.pattern"
         value={filter.text}
-        onInput={(event) => onFilter({ ...filter, text: event.currentTarget.value })}
+        onInput={(event) => onFilter({ text: event.currentTarget.value })}
       />
       <select
         aria-label="Result"
         value={filter.result}
-        onChange={(event) => onFilter({ ...filter, result: event.currentTarget.value })}
+        onChange={(event) => onFilter({ result: event.currentTarget.value })}
       >
         <option value="">all results</option>
         <option value="failures">failures</option>
