@@ -72,6 +72,10 @@ export interface PoliciesReport {
   }[];
   /** Those with a policy. */
   readonly containers: readonly PolicyContainer[];
+  /** Where packets of containers that have ended were refused, as in `refused` above; of the last 64 with any. */
+  readonly ended: readonly { readonly containerId: string; readonly refused: readonly string[] }[];
+  /** The ids of networks whose containers are held from their first instruction. */
+  readonly closedNetworks: readonly string[];
 }
 
 export interface PolicyCheckRequest {

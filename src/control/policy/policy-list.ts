@@ -7,6 +7,7 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { addressText } from "../../base/model/address.ts";
 import type { Held } from "../../policy/book/policy-book.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
+import type { RefusedAddress } from "../../policy/table/policy-table.ts";
 import { scopeText } from "../../policy/model/policy.ts";
 import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
@@ -89,6 +90,11 @@ export async function listPolicies(ports: Ports): Promise<PoliciesReport> {
       deny: deny.length,
     })),
     containers: await gatherInSlices(eachContainer(ports), 1),
+    ended: [...policies.endedRefusals()].map(([containerId, refused]) => ({
+      containerId,
+      refused: refused.slice(0, REFUSED_SHOWN).map(refusedText),
+    })),
+    closedNetworks: policies.closedNetworks(),
   };
 }
 
@@ -177,14 +183,14 @@ function deathOf(held: Held | undefined, isKept: boolean): ClosedMoment {
 }
 
 function addressesOf({ state, reason, open, refused }: Held): PolicyContainer["addresses"] {
-  const shown = refused()
-    .slice(0, REFUSED_SHOWN)
-    .map(({ address, protocol, port }) => {
-      const text = addressText(address);
-      const host = address.length === 4 ? text : `[${text}]`;
-      return `${host}:${port}/${PROTOCOL_NAMES.get(protocol) ?? protocol}`;
-    });
+  const shown = refused().slice(0, REFUSED_SHOWN).map(refusedText);
   return { state, reason: reason ?? null, open, refused: shown };
+}
+
+function refusedText({ address, protocol, port }: RefusedAddress): string {
+  const text = addressText(address);
+  const host = address.length === 4 ? text : `[${text}]`;
+  return `${host}:${port}/${PROTOCOL_NAMES.get(protocol) ?? protocol}`;
 }
 
 function lastNames({ log }: Ports["policies"], ownerId: string): string[] {

@@ -13,6 +13,7 @@ import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/names
 import type { Refusal } from "../judge/refusal.ts";
 import { POLICY_LABEL, type Policy, type PolicyMode } from "../model/policy.ts";
 import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy } from "./assignment.ts";
+import type { RefusedAddress } from "../table/policy-table.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
@@ -102,6 +103,10 @@ export class PolicyBook {
   onAssigned: ((policy: NamespacePolicy) => void) | undefined;
   /** How the kernel holds the connections of a namespace; undefined if it does not. */
   heldOf: (ownerId: string) => Held | undefined = () => undefined;
+  /** Where packets of containers that are gone were refused, by their ids. */
+  endedRefusals: () => ReadonlyMap<string, readonly RefusedAddress[]> = () => new Map();
+  /** The ids of networks on which the kernel holds containers that are not known yet. */
+  closedNetworks: () => readonly string[] = () => [];
   /** Whether an address is one of the machine itself. */
   isHosts: IsHosts = () => false;
   /** Whether the keeper refuses queries when dns11 has ended. */

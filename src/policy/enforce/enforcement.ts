@@ -51,6 +51,8 @@ interface Entry {
 }
 
 const RETRY_MS = 1_000;
+/** Of so many containers that are gone it is known where packets were refused. */
+const ENDED_MAX = 64;
 /** What a client waits for its answer, at most: a container that takes longer to be known gets SERVFAIL. */
 const WAIT_MS = 4_000;
 /** An address stays open as long as its answer is used, up to this. */
@@ -62,6 +64,8 @@ export class Enforcement {
   #table: Promise<Table> | undefined;
   #opened: Table | undefined;
   #isClosed = false;
+  /** Where packets of containers that are gone were refused; the last one last. */
+  readonly #ended = new Map<string, readonly RefusedAddress[]>();
 
   constructor(parts: EnforcementParts) {
     this.#parts = parts;
@@ -77,6 +81,11 @@ export class Enforcement {
 
   refused(id: string): RefusedAddress[] {
     return this.#opened?.refused(id) ?? [];
+  }
+
+  /** The same of containers that are gone, or have no such policy any more, by their ids. */
+  get ended(): ReadonlyMap<string, readonly RefusedAddress[]> {
+    return this.#ended;
   }
 
   /** A container may have changed: its policies, its links, or that it exists. */
@@ -234,6 +243,9 @@ export class Enforcement {
     const entry = this.#entries.get(id);
     this.#entries.delete(id);
     for (const end of [...(entry?.waiting ?? [])]) end();
+    const refused = this.refused(id);
+    if (refused.length > 0) this.#ended.set(id, refused);
+    for (const [oldest] of this.#ended) if (this.#ended.size > ENDED_MAX) this.#ended.delete(oldest);
     // Where that fails, the next run removes it.
     this.#opened?.remove(id).catch(() => undefined);
   }

@@ -73,7 +73,11 @@ export class PolicedContainers {
   #table: Promise<PolicyTable> | undefined;
   #isClosed = false;
   /** The networks that are closed from the beginning: their names, and all of them as text; none before this process has set them. */
-  #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "" };
+  #closed: { readonly names: ReadonlySet<string>; readonly ids: readonly string[]; readonly text: string } = {
+    names: new Set(),
+    ids: [],
+    text: "",
+  };
   /** Containers with the rights of root on the host, by the id of the one whose network namespace they share. */
   #privilegedSharers: ReadonlyMap<string, ContainerFact> = new Map();
   readonly #closing: OneAtATime;
@@ -114,6 +118,8 @@ export class PolicedContainers {
       this.enforcement.assigned(policy);
     };
     book.heldOf = (id) => this.#heldOf(id);
+    book.endedRefusals = () => this.enforcement.ended;
+    book.closedNetworks = () => this.#closed.ids;
     book.isHosts = (address) => this.#hostAddresses.has(address);
     gate.open = (answer, onOpen) => this.enforcement.open(answer, onOpen);
     links.onChange((id) => this.enforcement.update(id));
@@ -264,13 +270,14 @@ export class PolicedContainers {
   async #closeListed(): Promise<void> {
     const names = new Set(this.#networkNames());
     const listed = names.size === 0 ? [] : await this.#parts.listNetworks();
-    const networks = listed.filter(({ name }) => names.has(name)).map(closedNetwork);
+    const meant = listed.filter(({ name }) => names.has(name));
+    const networks = meant.map(closedNetwork);
     const text = JSON.stringify(networks.map(({ bridge, blocks }) => [bridge, blocks.map(blockText)]));
     if (text !== this.#closed.text) {
       await (await this.#openedTable()).setNetworks(networks);
       await this.#keepForBoot(networks);
     }
-    this.#closed = { names, text };
+    this.#closed = { names, ids: meant.map(({ id }) => id), text };
   }
 
   async #keepForBoot(networks: readonly ClosedNetwork[]): Promise<void> {
