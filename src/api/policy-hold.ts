@@ -14,7 +14,7 @@ const AGAIN_FOR_MS = 60_000;
 
 export class PolicyHold {
   readonly #open: () => Promise<LeaseConnection>;
-  readonly #request: PolicyLeaseRequest;
+  #request: PolicyLeaseRequest;
   #connection: LeaseConnection;
   #names: readonly string[];
   #isEnded = false;
@@ -51,6 +51,12 @@ export class PolicyHold {
   /** The names of the policies. */
   get names(): readonly string[] {
     return this.#names;
+  }
+
+  /** Puts these in place of those before, or only changes what their end leaves; resolves when it is in force. */
+  async change(request: PolicyLeaseRequest): Promise<void> {
+    this.#request = { ...this.#request, ...request };
+    this.#names = await sent(this.#connection, request);
   }
 
   async end(): Promise<void> {

@@ -1,7 +1,7 @@
 /** The lines of `POST /v1/policies`, a request that stays open: each replaces the policies of the lease, and its end ends them. */
 export interface PolicyLeaseRequest {
-  /** By their names, with the keys that a policy has in the settings file. */
-  readonly policies: Readonly<Record<string, object>>;
+  /** By their names, with the keys that a policy has in the settings file. A later line without them only changes `after`. */
+  readonly policies?: Readonly<Record<string, object>>;
   /** What holds when the request has ended, for as long as containers that they are for run. Default: closed. */
   readonly after?: PolicyLeaseEnd;
 }

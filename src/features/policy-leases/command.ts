@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-
 import { type Command, Option } from "commander";
 
 import { addExamples } from "../../../cmd/help/help-layout.ts";
@@ -8,7 +6,6 @@ import { type ControlOptions, addControlOptions, clientFor } from "../../../cmd/
 import { abortOnSignal } from "../../../cmd/process/signals.ts";
 import { PolicyHold } from "../../api/policy-hold.ts";
 import type { PolicyLeaseEnd } from "../../api/policy-lease.ts";
-import { Fault } from "../../base/lib/fault.ts";
 
 interface ApplyOptions extends ControlOptions {
   readonly after: PolicyLeaseEnd;
@@ -35,13 +32,8 @@ export function addApply(program: Command): void {
 }
 
 async function holdFile(file: string, options: ApplyOptions): Promise<void> {
-  const { readDocument } = await import("../../config/file/document.ts");
-  const document = readDocument(readFileSync(file, "utf8"));
-  const { policies } = (document.value ?? {}) as { readonly policies?: Readonly<Record<string, object>> };
-  if (document.mistakes.length > 0 || policies === undefined)
-    throw new Fault("BAD_POLICY", `"${file}" has no policies that can be read`, {
-      remedy: `Check it with: dns11 check-config ${file}`,
-    });
+  const { policiesIn } = await import("../../../cmd/process/policy-file.ts");
+  const policies = policiesIn(file);
   const client = await clientFor(options);
   const stop = abortOnSignal("SIGINT", "SIGTERM", "SIGHUP");
   const hold = await PolicyHold.start(async () => await client.openPolicyLease(), { policies, after: options.after });

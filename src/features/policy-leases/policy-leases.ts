@@ -165,7 +165,8 @@ export class PolicyLeases {
   /** Puts the policies of a line into force in place of those of the line before; a mistake leaves them. */
   async handle(lease: Lease, text: string): Promise<LineResult> {
     try {
-      const { policies, after } = fieldsOf(text);
+      const { policies, after = "closed", isOnlyEnd } = fieldsOf(text);
+      if (isOnlyEnd && lease.policies.length > 0) return this.#changeEnd(lease, after);
       const read = await this.#read(policies, lease);
       this.#admit(lease, read);
       await Promise.all(labelsOf(read).map(async (key) => await this.#parts.learnLabel(key)));
@@ -183,6 +184,13 @@ export class PolicyLeases {
       if (isInternalError(error)) throw error;
       return { error: reasonWithRemedy(error), code: codeOf(error) ?? "BAD_POLICY" };
     }
+  }
+
+  /** A line without policies leaves those that there are. */
+  #changeEnd(lease: Lease, after: PolicyLeaseEnd): LineResult {
+    this.#keep(lease, lease.policies, after);
+    lease.after = after;
+    return { policies: lease.policies.map(({ name }) => name) };
   }
 
   /** Its request has ended. */
@@ -414,16 +422,23 @@ type LineResult =
   | { readonly policies: readonly string[]; readonly notHeld?: readonly string[] }
   | { readonly error: string; readonly code: string };
 
-function fieldsOf(text: string): { readonly policies: unknown; readonly after: PolicyLeaseEnd } {
+interface Fields {
+  readonly policies: unknown;
+  readonly after: PolicyLeaseEnd | undefined;
+  readonly isOnlyEnd: boolean;
+}
+
+function fieldsOf(text: string): Fields {
   let read: unknown;
   try {
     read = JSON.parse(text);
   } catch (error) {
     throw badPolicy(`The line is no JSON: ${reasonOf(error)}`);
   }
-  const { policies, after = "closed", ...more } = (read ?? {}) as Readonly<Record<string, unknown>>;
+  const { policies, after, ...more } = (read ?? {}) as Readonly<Record<string, unknown>>;
   const [unknown] = Object.keys(more);
   if (unknown !== undefined) throw badPolicy(`Unknown key "${unknown}": a line has "policies" and "after"`);
-  if (!ENDS.includes(after)) throw badPolicy(`Invalid "after": use "closed" or "open"`);
-  return { policies, after: after as PolicyLeaseEnd };
+  if (after !== undefined && !ENDS.includes(after)) throw badPolicy(`Invalid "after": use "closed" or "open"`);
+  const isOnlyEnd = policies === undefined && after !== undefined;
+  return { policies, after: after as PolicyLeaseEnd | undefined, isOnlyEnd };
 }

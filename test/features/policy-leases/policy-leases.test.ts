@@ -146,6 +146,11 @@ test("at its end what it was for is closed, or open if the client says so", asyn
   assert.ok(!(await passes(free, "n1.ok.test")));
   await open.close();
   await waitFor("it to be open", async () => ((await passes(free, "n2.ok.test")) ? true : undefined));
+  const changed = await held({ team: TEAM });
+  assert.deepEqual(await changed.send({ after: "open" }), { line: 2, policies: ["lease/team"] });
+  assert.ok(!(await passes(free, "n3.ok.test")), "its policies stay");
+  await changed.close();
+  await waitFor("it to be open", async () => ((await passes(free, "n4.ok.test")) ? true : undefined));
   const closed = await held({ team: TEAM });
   await closed.close();
   await waitFor("it to be closed", async () => ((await passes(free, "lease.ok.test")) ? undefined : true));
