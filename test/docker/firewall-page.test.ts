@@ -3,118 +3,26 @@
  * printed, with the machine's programs under the names that the page has. The meter is the log of the name server outside.
  */
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { type Server, createServer } from "node:net";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { dig } from "../support/client/dig.ts";
 import { runOnHost, tryOnHost } from "../support/engine/compose-project.ts";
 import { createNetwork } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { busyboxWith, ensureImage, unpacked } from "../support/engine/image.ts";
 import { type PrintedBlock, commandsOf, printedBlocks, runAsPrinted } from "../support/engine/printed-page.ts";
-import type { Suite } from "../support/engine/suite.ts";
+import { API, AT_FIRST, StrangersWorld } from "../support/engine/strangers-world.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
-import { Internet } from "../support/rig/internet.ts";
-import { addAddress } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
-import { type RealServer, startDnsmasq } from "../support/servers/real-server.ts";
 
 const PAGE = "docs/firewall-to-policy.md";
-const EXTENSIONS = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/xtables`;
-/** Of the machine, as that of systemd-resolved. */
-const STUB = "127.0.0.53";
-const NAME_SERVER = "192.0.2.53";
-const STRANGER = "198.51.100.66";
-const [API, MOVED, REGISTRY] = ["192.0.2.10", "192.0.2.20", "192.0.2.30"];
-const AT_FIRST = { "api.example.com": API, "registry.example.org": REGISTRY };
+const MOVED = "192.0.2.20";
 const STARTS = 3;
 
-let world: World;
-
-/** An engine, and an internet whose servers say which address they were asked at. */
-class World implements AsyncDisposable {
-  readonly engine: Engine;
-  readonly #internet: Internet;
-  readonly #web: Server;
-  readonly #stub: RealServer;
-  #names: RealServer | undefined;
-  /** Of the servers before. */
-  #log = "";
-  #fences = 0;
-
-  private constructor(engine: Engine, internet: Internet, web: Server, stub: RealServer) {
-    this.engine = engine;
-    this.#internet = internet;
-    this.#web = web;
-    this.#stub = stub;
-  }
-
-  static async begin(suite: Suite): Promise<World> {
-    const engine = await startEngine({ suite, resolvConf: `nameserver ${STUB}\n` });
-    await engine.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1"]);
-    const internet = await Internet.connect(engine.id);
-    const web = createServer((connection) => {
-      const text = `HTTP/1.0 200 OK\r\n\r\nI am ${connection.localAddress?.replace("::ffff:", "")}\n`;
-      connection.on("error", () => undefined).once("data", () => connection.end(text));
-    });
-    await new Promise<void>((resolve) => internet.within(() => void web.listen(80, resolve)));
-    await addAddress(internet.netns.netnsPath, STRANGER);
-    const agent = busyboxWith(
-      "agent",
-      {
-        "/usr/bin/dig": "/usr/bin/dig",
-        "/usr/sbin/iptables": "/usr/sbin/iptables",
-        "/usr/sbin/ipset": "/usr/sbin/ipset",
-        ...Object.fromEntries(readdirSync(EXTENSIONS).map((name) => [join(EXTENSIONS, name), join(EXTENSIONS, name)])),
-      },
-      [],
-    );
-    await ensureImage(engine, agent);
-    const lines = [`server=${NAME_SERVER}`, "cache-size=0"];
-    return new World(engine, internet, web, await startDnsmasq(engine, { address: STUB, lines }));
-  }
-
-  /** The names that there are from now on, and everything below that of the stranger. */
-  async setNames(names: Readonly<Record<string, string>>): Promise<void> {
-    this.#log += this.#names?.log ?? "";
-    await this.#names?.[Symbol.asyncDispose]();
-    const all = { ...names, "tunnel.example.net": STRANGER };
-    this.#names = await startDnsmasq(this.#internet.netns, {
-      address: NAME_SERVER,
-      lines: [
-        `listen-address=${STRANGER}`,
-        "log-queries",
-        // Of these names there is nothing else, and no other name.
-        ...Object.entries(all).flatMap(([name, address]) => [`address=/${name}/${address}`, `local=/${name}/`]),
-        "address=/#/",
-      ],
-    });
-  }
-
-  /** What the server outside has been asked for below the stranger's name: all that was sent to it before this call. */
-  async keys(): Promise<string[]> {
-    const fence = `fence-${(this.#fences += 1)}.test`;
-    await dig(this.#internet.netns, `@${NAME_SERVER}`, fence);
-    const log = await waitFor("the server's log", () =>
-      this.#names?.log.includes(fence) === true ? this.#names.log : undefined,
-    );
-    const asked = `${this.#log}${log}`.matchAll(/query\[\w+\] (\S+)\.tunnel\.example\.net from/g);
-    return [...asked].map(([, key = ""]) => key);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#names?.[Symbol.asyncDispose]();
-    await this.#stub[Symbol.asyncDispose]();
-    await new Promise((resolve) => this.#web.close(resolve));
-    await this.#internet[Symbol.asyncDispose]();
-    await this.engine[Symbol.asyncDispose]();
-  }
-}
+let world: StrangersWorld;
 
 before(async () => {
-  world = await World.begin("forky");
+  world = await StrangersWorld.begin("forky");
   const proxy = await unpacked("tinyproxy-bin", "usr/bin/tinyproxy");
   await ensureImage(world.engine, busyboxWith("tinyproxy", { "/usr/bin/tinyproxy": proxy }, []));
 });
@@ -142,7 +50,7 @@ test("what an internal network with a proxy lets through, and what breaks", asyn
   await project.run(works);
   await project.run(ignored);
 
-  await using older = await World.begin("bookworm");
+  await using older = await StrangersWorld.begin("bookworm");
   await older.setNames(AT_FIRST);
   await createNetwork(older.engine, "inside", { internal: true });
   for (const each of commandsOf(forwarded ?? "")) await runAsPrinted(older.engine, older.engine.folder, each);
