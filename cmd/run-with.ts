@@ -46,8 +46,10 @@ export async function runWith(command: readonly string[], options: ControlOption
 }
 
 /** Signals go to the command while it runs. Before and after it, the first one ends the wait, and a second one the process. */
-class Signals {
+export class Signals {
   readonly #received = new AbortController();
+  /** All that have come. */
+  readonly seen = new Set<NodeJS.Signals>();
   child: ChildProcess | undefined;
 
   constructor() {
@@ -59,6 +61,7 @@ class Signals {
   }
 
   #on(name: NodeJS.Signals): void {
+    this.seen.add(name);
     if (this.child !== undefined) {
       // Many programs end without cleaning up at the second one.
       if (name === "SIGTERM" || !isInForeground()) this.child.kill(name);
@@ -67,7 +70,7 @@ class Signals {
   }
 }
 
-async function readyClient(
+export async function readyClient(
   { pid }: OwnServer,
   options: ControlOptions,
   signal: AbortSignal,
@@ -84,8 +87,12 @@ async function readyClient(
   });
 }
 
-async function exitCode([command = "", ...args]: readonly string[], signals: Signals): Promise<number> {
-  signals.child = spawn(command, args, { stdio: "inherit" });
+export async function exitCode(
+  [command = "", ...args]: readonly string[],
+  signals: Signals,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<number> {
+  signals.child = spawn(command, args, { stdio: "inherit", env });
   try {
     return await ended(signals.child, command);
   } finally {

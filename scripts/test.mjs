@@ -146,6 +146,7 @@ const DEFAULT_SECONDS = new Map(
     scale: 30,
     "siege/docker-20": 70,
     "siege/docker-28": 70,
+    "siege/sandbox": 60,
     unit: 0.3,
     "unit/cmd/completion": 4,
     "unit/query/forward/fallbacks": 5,

@@ -11,6 +11,7 @@ import { LISTENER } from "./features/listener/feature.ts";
 import { MDNS } from "./features/mdns/feature.ts";
 import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
+import { SANDBOX } from "./features/sandbox/feature.ts";
 import { WHY } from "./features/why/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
@@ -28,5 +29,6 @@ export const FEATURES = [
   DNSTAP,
   FAMILIES,
   POLICY_LEASES,
+  SANDBOX,
   WHY,
 ] as const;

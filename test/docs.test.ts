@@ -120,6 +120,9 @@ test("every flag that a document names belongs to a command, and every command i
     "detach",
     "wait",
     "no-git-tag-version",
+    "privileged",
+    "device",
+    "context",
   ]);
   for (const [path, text] of current) {
     // Messages of the program may name flags of docker.

@@ -1,5 +1,5 @@
 /**
- * OwnServer: the dns11 that serves while a command runs. It is a process of its own, with the same command line: a run gives up
+ * OwnServer: the dns11 that serves while a command runs. It is a process of its own: a run gives up
  * capabilities and changes its environment, and the command has those of whoever typed it. Signals of the terminal are for the
  * command. It ends when the process that it serves for ends, in whatever way.
  */
@@ -30,9 +30,10 @@ export class OwnServer {
   /** Undefined while it runs. */
   exitCode: number | undefined;
 
-  constructor() {
-    const env = { ...process.env, [VARIABLE]: "1" };
-    const [program = "", ...words] = process.argv.slice(1);
+  /** `words` is its command line, which is one of `dns11 run --with`; by default that of this process. */
+  constructor(words: readonly string[] = process.argv.slice(2), settings: Readonly<Record<string, string>> = {}) {
+    const env = { ...process.env, ...settings, [VARIABLE]: "1" };
+    const [, program = ""] = process.argv;
     this.#child = spawn(process.execPath, [...process.execArgv, program, ...words], {
       stdio: ["pipe", "inherit", "inherit"],
       detached: true,

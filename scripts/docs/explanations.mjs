@@ -7,6 +7,7 @@
 /** What to do about an error whose text does not say so, by its code. @type {Readonly<Record<string, string>>} */
 export const ERROR_REMEDIES = {
   NOT_RUNNING: "Start it: dns11 run, or where the package is installed systemctl start dns11",
+  POLICY_NOT_HELD: "Change what the message names; dns11 policy says the same of containers that run.",
   BAD_BODY: "Control socket: correct the request; the API page lists what each route takes.",
   BAD_OPTION: "Client library: correct the option; the types of the package list all.",
   BAD_QUERY: "Control socket: correct the parameters of GET /v1/queries.",

@@ -17,6 +17,8 @@ export interface WithFeatures {
 
 /** What the settings know of a feature. It is loaded with every command, so it imports little. */
 export interface FeatureEntry {
+  /** By the word that is typed. */
+  readonly commands?: Readonly<Record<string, object>>;
   /** By their keys in the settings file. */
   readonly settings?: SettingsTable;
   /** The same of settings that are maps. */

@@ -45,7 +45,6 @@ import type { FeatureEntry } from "../config/feature-entry.ts";
  * `Program` is what the command line is made of.
  */
 export interface Feature<Program = never> extends FeatureEntry {
-  /** By the word that is typed. */
   readonly commands?: Readonly<Record<string, FeatureCommand<Program>>>;
   /** What commands say of it, in which no feature runs. */
   readonly report?: () => Promise<FeatureReport>;

@@ -10,14 +10,17 @@ import { underLoad } from "./load.ts";
 import { type Attacker, DENIED, POLICY, Siege } from "./siege.ts";
 
 // All of them take a quarter of an hour for each Docker daemon: make siege.
-const STARTS = Number(process.env["SIEGE_STARTS"] ?? 8);
+export const STARTS = Number(process.env["SIEGE_STARTS"] ?? 8);
 const STARTS_SEEN = 3;
 const RELOADS = 10;
 const REPLACEMENTS = 2;
 const CHOSEN = process.env["DNS11_ATTACK"] ?? "";
-const ATTACKS: readonly Attack[] = [...NAME_ATTACKS, ...ADDRESS_ATTACKS, ...frameAttacks(), ...MACHINE_ATTACKS].filter(
-  ({ about }) => new RegExp(CHOSEN).test(about),
-);
+export const ATTACKS: readonly Attack[] = [
+  ...NAME_ATTACKS,
+  ...ADDRESS_ATTACKS,
+  ...frameAttacks(),
+  ...MACHINE_ATTACKS,
+].filter(({ about }) => new RegExp(CHOSEN).test(about));
 
 export function besiege(suite: Suite): void {
   let siege: Siege;

@@ -8,12 +8,15 @@ import { scopeOf } from "../../src/kernel/libc.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
+import { DockerClient, type DockerHost } from "../support/engine/docker-host.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { PacketSocket } from "../support/packets/frames.ts";
 import { type HostileParts, type LinkEnd, MARK } from "../support/packets/hostile-frames.ts";
 import { check, stdoutOf } from "../support/program/command.ts";
 import { type Dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
+import { GoingCommand } from "../support/program/going-command.ts";
+import { deleteAt, getJson, postJson } from "../support/program/unix-http.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import { Internet, connectTo } from "../support/rig/internet.ts";
 import { addAddress } from "../support/rig/netns.ts";
@@ -70,29 +73,35 @@ export class Siege implements AsyncDisposable {
   readonly #folder = makeFolder("siege");
   readonly #runner = new NamespaceRunner();
   readonly #machine = new Greeters();
+  // By it containers and networks are made.
+  #host: DockerHost;
+  #sandbox: GoingCommand | undefined;
   #instance: Dns11 | undefined;
   #agent: Container | undefined;
   #neighbour: Container | undefined;
 
   private constructor(engine: Engine, internet: Internet, upstream: Upstream) {
     this.engine = engine;
+    this.#host = engine;
     this.internet = internet;
     this.upstream = upstream;
   }
 
-  // Without a policy.
-  static async begin(suite: Suite): Promise<Siege> {
+  // Without a policy; or with that one, by `dns11 sandbox`.
+  static async begin(suite: Suite, sandboxPolicy?: string): Promise<Siege> {
     const resolvConf = `nameserver ${NAME_SERVER}\n`;
-    const engine = await startEngine({ suite, resolvConf, daemonJson: { dns: [LISTENER_ADDRESSES.ipv4] } });
+    const daemonJson = sandboxPolicy === undefined ? { dns: [LISTENER_ADDRESSES.ipv4] } : {};
+    const engine = await startEngine({ suite, resolvConf, daemonJson });
     await engine.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"]);
     const internet = await Internet.connect(engine.id);
     const upstream = await startUpstream(internet.netns, { address: NAME_SERVER });
     const siege = new Siege(engine, internet, upstream);
-    await createNetwork(engine, "agents", { subnet: "10.77.0.0/24", subnet6: "fd77::/64" });
-    await createNetwork(engine, "open");
     await siege.#serveOnMachine();
     siege.#write("");
     siege.#instance = await startDns11(engine, { args: ["--config", siege.#file] });
+    if (sandboxPolicy !== undefined) await siege.#enterSandbox(sandboxPolicy);
+    await createNetwork(siege.#host, "agents", { subnet: "10.77.0.0/24", subnet6: "fd77::/64" });
+    await createNetwork(siege.#host, "open");
     siege.#neighbour = await siege.run({ name: "neighbour" });
     siege.#agent = await siege.run({ name: "agent" });
     // One that routes what it is sent, as many do.
@@ -118,7 +127,7 @@ export class Siege implements AsyncDisposable {
 
   // On the network of the policy.
   async run(options: ContainerOptions): Promise<Container> {
-    return await runContainer(this.engine, { networks: ["agents"], ...options });
+    return await runContainer(this.#host, { networks: ["agents"], ...options });
   }
 
   // Resolves when the container is held to its policy, or no more.
@@ -187,12 +196,33 @@ export class Siege implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sandbox?.end("SIGTERM");
     await this.#machine[Symbol.asyncDispose]();
     await this.#instance?.[Symbol.asyncDispose]();
     await this.upstream[Symbol.asyncDispose]();
     await this.internet[Symbol.asyncDispose]();
     await this.engine[Symbol.asyncDispose]();
     this.#runner.close();
+  }
+
+  // All that is made from now on is in one.
+  async #enterSandbox(policy: string): Promise<void> {
+    const file = join(this.#folder, "sandbox.yaml");
+    writeFileSync(file, `version: 1\n${policy}`);
+    const place = ["-H", this.engine.host, "--state-dir", this.instance.stateDir];
+    const command = ["sh", "-c", "echo socket $DOCKER_HOST; exec sleep 3600"];
+    this.#sandbox = new GoingCommand(["sandbox", ...place, "--policy", file, "--", ...command]);
+    await this.#sandbox.says(/socket unix:\S+\n/);
+    const [, path = ""] = /socket unix:\/\/(\S+)\n/.exec(this.#sandbox.out) ?? [];
+    const client = new DockerClient(path);
+    this.#host = {
+      docker: async (...args) => await client.check(args),
+      dockerCommand: async (args, options) => await client.run(args, options),
+      api: async (at) => await getJson(path, at),
+      post: async (at, json = {}) => await postJson(path, at, json),
+      delete: async (at) => await deleteAt(path, at),
+      exec: async (program, args, options) => await this.engine.exec(program, args, options),
+    };
   }
 
   // An allowed name and an allowed connection, by the same way as everything else.

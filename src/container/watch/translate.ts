@@ -165,9 +165,17 @@ const HOST_CAPABILITIES = new Set([
   ...["DAC_READ_SEARCH", "NET_ADMIN"],
 ]);
 
+/** Those of these capabilities that make a container root on the host. */
+export function hostCapabilities(added: readonly string[]): string[] {
+  return added.filter((name) => HOST_CAPABILITIES.has(plainCapability(name)));
+}
+
+export function plainCapability(name: string): string {
+  return name.toUpperCase().replace(/^CAP_/, "");
+}
+
 function isPrivileged({ HostConfig: host }: ContainerJson): boolean {
-  const added = (host?.CapAdd ?? []).map((name) => name.toUpperCase().replace(/^CAP_/, ""));
-  return host?.Privileged === true || added.some((name) => HOST_CAPABILITIES.has(name));
+  return host?.Privileged === true || hostCapabilities(host?.CapAdd ?? []).length > 0;
 }
 
 /** A network on which the container is up; one that is only configured has no endpoint. */

@@ -19,7 +19,8 @@ test("every help begins with one to three examples of commands and flags that ex
     const name = path.join(" ");
     assert.ok(examples.length >= 1 && examples.length <= EXAMPLES_MAX, name);
     for (const example of examples) {
-      const [program, ...words] = example.split(" ");
+      // What follows -- is another program's.
+      const [program, ...words] = (example.split(" -- ", 1)[0] ?? "").split(" ");
       assert.equal(program, "dns11", name);
       // The longest path that the line begins with.
       const command = all.findLast((each) => each.path.length > 0 && each.path.every((word, at) => word === words[at]));

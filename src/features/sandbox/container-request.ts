@@ -1,0 +1,231 @@
+/**
+ * ContainerRequest: what is asked of the engine for a container of a sandbox: what of it cannot be held, and what is asked instead.
+ */
+import { realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+import { Fault } from "../../base/lib/fault.ts";
+import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
+import { hostCapabilities, plainCapability } from "../../container/watch/translate.ts";
+
+/** The label of a sandbox's containers and of its network. */
+export const SANDBOX_LABEL = "io.dns11.sandbox";
+
+/** Docker's words for its default network. */
+const DEFAULT_NETWORKS: ReadonlySet<string> = new Set(["", "default", "bridge"]);
+const SHARED = "container:";
+
+interface Endpoints {
+  readonly EndpointsConfig?: Readonly<Record<string, unknown>> | null;
+}
+
+interface MountJson {
+  readonly Type?: string;
+  readonly Source?: string;
+  readonly VolumeOptions?: { readonly DriverConfig?: { readonly Options?: VolumeOptions } | null } | null;
+}
+
+/** Of the driver `local`: what is mounted where. */
+export type VolumeOptions = Readonly<Record<string, string>> | null;
+
+/** `HostConfig` of a request, and of an inspect. */
+export interface HostConfig {
+  readonly Privileged?: boolean;
+  readonly CapAdd?: readonly string[] | null;
+  readonly CapDrop?: readonly string[] | null;
+  readonly NetworkMode?: string;
+  readonly UsernsMode?: string;
+  readonly Binds?: readonly string[] | null;
+  readonly Mounts?: readonly MountJson[] | null;
+  readonly Devices?: readonly { readonly PathOnHost?: string }[] | null;
+  readonly Dns?: readonly string[] | null;
+  readonly RestartPolicy?: { readonly Name?: string } | null;
+}
+
+/** The body of `POST /containers/create`, as far as it matters. */
+export interface CreateBody {
+  readonly Labels?: Readonly<Record<string, string>> | null;
+  readonly HostConfig?: HostConfig | null;
+  readonly NetworkingConfig?: Endpoints | null;
+}
+
+export interface SandboxPlace {
+  readonly id: string;
+  /** Where containers are that name no network. */
+  readonly network: string;
+  /** Of the engine, of dns11 and of the sandbox: whoever has one is not held. */
+  readonly sockets: readonly string[];
+  /** Root in a container is nobody on the host. */
+  readonly hasUserNamespaces: boolean;
+}
+
+export interface HeldRequest {
+  readonly body: CreateBody;
+  /** Networks that it names, beside that of the sandbox. */
+  readonly networks: readonly string[];
+  readonly usesOwnNetwork: boolean;
+  /** The container whose network it uses. */
+  readonly sharedWith: string | undefined;
+  readonly notes: readonly string[];
+}
+
+/** What is read here, by its lower-case form: the engine reads it in any letter case. */
+const READ = new Map(
+  [
+    ...[
+      "Labels",
+      "HostConfig",
+      "NetworkingConfig",
+      "EndpointsConfig",
+      "Privileged",
+      "CapAdd",
+      "CapDrop",
+      "NetworkMode",
+    ],
+    ...["UsernsMode", "Binds", "Mounts", "Type", "Source", "Dns", "RestartPolicy", "Name"],
+    ...["Devices", "PathOnHost", "VolumeOptions", "DriverConfig", "Options"],
+  ].map((key) => [key.toLowerCase(), key]),
+);
+
+/** Throws a Fault where the container cannot be held. */
+export function heldRequest(body: CreateBody, place: SandboxPlace, name: string): HeldRequest {
+  const host = body.HostConfig ?? {};
+  const mounts = host.Mounts ?? [];
+  const volumes = mounts.flatMap(({ VolumeOptions: options }) => [options, options?.DriverConfig]);
+  for (const part of [
+    body,
+    host,
+    body.NetworkingConfig,
+    host.RestartPolicy,
+    ...(host.Devices ?? []),
+    ...mounts,
+    ...volumes,
+  ])
+    requirePlainKeys(part ?? {});
+  const notes = checkHeld(host, place, name);
+  const mode = host.NetworkMode ?? "";
+  const isOwn = DEFAULT_NETWORKS.has(mode);
+  const sharedWith = mode.startsWith(SHARED) ? mode.slice(SHARED.length) : undefined;
+  const endpoints = body.NetworkingConfig?.EndpointsConfig ?? {};
+  const renamed = Object.entries(endpoints).map(
+    ([network, endpoint]) => [DEFAULT_NETWORKS.has(network) ? place.network : network, endpoint] as const,
+  );
+  const named = [...(isOwn || sharedWith !== undefined ? [] : [mode]), ...renamed.map(([network]) => network)];
+  const hasServers = (host.Dns ?? []).length > 0;
+  const restart = host.RestartPolicy?.Name ?? "";
+  const restarts = restart !== "" && restart !== "no";
+  if (restarts)
+    notes.push(`${name}: restart policy ${restart} is left out, as it would also start when nobody holds it`);
+  if (hasServers)
+    notes.push(`${name} asks ${host.Dns?.join(", ")}: it needs a rule such as --allow ${host.Dns?.[0]}:53`);
+  return {
+    networks: [...new Set(named)].filter((network) => network !== place.network && network !== "none"),
+    usesOwnNetwork: isOwn || named.includes(place.network),
+    sharedWith,
+    notes,
+    body: {
+      ...body,
+      Labels: { ...body.Labels, [SANDBOX_LABEL]: place.id },
+      HostConfig: {
+        ...host,
+        ...(isOwn && { NetworkMode: place.network }),
+        // Docker's resolver then forwards from the container, where the kernel judges what it sends. One that shares a network has none.
+        ...(!hasServers && sharedWith === undefined && mode !== "none" && { Dns: [LISTENER_ADDRESSES.ipv4] }),
+        ...(!hasRawFrames(host) && { CapDrop: [...(host.CapDrop ?? []), "NET_RAW"] }),
+        ...(restarts && { RestartPolicy: { Name: "no" } }),
+      },
+      ...(body.NetworkingConfig && {
+        NetworkingConfig: { ...body.NetworkingConfig, EndpointsConfig: Object.fromEntries(renamed) },
+      }),
+    },
+  };
+}
+
+function requirePlainKeys(part: object): void {
+  const odd = Object.keys(part).find((key) => (READ.get(key.toLowerCase()) ?? key) !== key);
+  if (odd !== undefined)
+    throw new Fault("USAGE", `The engine would read ${odd} as ${READ.get(odd.toLowerCase())}`, {
+      remedy: "Write it like that.",
+    });
+}
+
+/** Throws a Fault where such a container cannot be held. Returns what is to be known of one that can. */
+export function checkHeld(host: HostConfig, place: SandboxPlace, name: string): string[] {
+  const isRoot = !place.hasUserNamespaces || host.UsernsMode === "host";
+  if (host.Privileged === true && isRoot)
+    throw unheld(
+      name,
+      "is privileged, and so may do what root may do on the host",
+      "Delete --privileged (privileged: true).",
+    );
+  const capabilities = isRoot ? hostCapabilities(host.CapAdd ?? []).map(plainCapability) : [];
+  if (capabilities.length > 0) {
+    const raw = hasRawFrames(host) ? " Delete NET_RAW, too: it makes frames by hand, for a neighbour's address." : "";
+    const lines = capabilities.map((each) => `--cap-add ${each}`).join(" ");
+    throw unheld(
+      name,
+      `has ${capabilities.join(", ")}, with which it could change what holds it`,
+      `Delete ${lines} (cap_add, or runArgs of a devcontainer): a firewall inside is not needed any more.${raw}`,
+    );
+  }
+  if (host.NetworkMode === "host")
+    throw unheld(
+      name,
+      "uses the network of the host",
+      "Delete --network host (network_mode: host), and publish ports.",
+    );
+  const mounts = host.Mounts ?? [];
+  const sources = [
+    ...(host.Binds ?? []).map((bind) => bind.split(":", 1)[0]),
+    ...mounts.flatMap(({ Type: type, Source: source }) => (type === "bind" ? source : [])),
+    ...mounts.flatMap(({ VolumeOptions: options }) => options?.DriverConfig?.Options?.["device"] ?? []),
+  ];
+  for (const source of sources) checkMounted(source ?? "", place, name);
+  const disk = (host.Devices ?? []).find(({ PathOnHost: path = "" }) => isBlockDevice(path));
+  if (disk !== undefined)
+    throw unheld(name, `has the disk ${disk.PathOnHost}`, "Delete --device (devices:), and mount a folder of it.");
+  return hasRawFrames(host)
+    ? [`${name} has NET_RAW: in its first milliseconds its frames go where a neighbour's may. Delete --cap-add NET_RAW`]
+    : [];
+}
+
+/** Throws a Fault if whoever has this mounted can start containers that nobody holds. */
+export function checkMounted(source: string, { sockets }: SandboxPlace, name: string): void {
+  if (!source.startsWith("/") || !sockets.some((path) => leadsTo(source, path))) return;
+  throw unheld(
+    name,
+    `mounts ${source}, and with it a socket that starts containers which nobody holds`,
+    "Delete this mount.",
+  );
+}
+
+function isBlockDevice(path: string): boolean {
+  try {
+    return statSync(path).isBlockDevice();
+  } catch {
+    return false;
+  }
+}
+
+function hasRawFrames({ CapAdd: added }: HostConfig): boolean {
+  return (added ?? []).some((each) => plainCapability(each) === "NET_RAW");
+}
+
+function unheld(name: string, why: string, remedy: string): Fault {
+  return new Fault("POLICY_NOT_HELD", `${name} cannot be held: it ${why}`, { remedy });
+}
+
+/** Whether a mounted path is a socket, or a folder above it, by whatever links. */
+function leadsTo(source: string, socket: string): boolean {
+  const [from, to] = [realPath(source), realPath(socket)];
+  return from === to || from === "/" || to.startsWith(`${from}/`);
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const folder = dirname(path);
+    return folder === path ? path : join(realPath(folder), basename(path));
+  }
+}
