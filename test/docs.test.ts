@@ -81,6 +81,8 @@ test("every flag that a document names belongs to a command, and every command i
     "noflush",
     "net",
     "context",
+    "device-cgroup-rule",
+    "pid",
     "config",
     "add-host",
     "cap-add",
@@ -123,6 +125,8 @@ test("every flag that a document names belongs to a command, and every command i
     "privileged",
     "device",
     "context",
+    "device-cgroup-rule",
+    "pid",
   ]);
   for (const [path, text] of current) {
     // Messages of the program may name flags of docker.

@@ -106,7 +106,12 @@ async function servingClient(
   note("no dns11 runs for this engine: one is started for as long as this takes");
   const { host, stateDir } = options;
   const place = [...(host === undefined ? [] : ["--host", host]), "--state-dir", stateDir];
-  const server = new OwnServer(["run", "--with", ...place], { DNS11_LISTENER: "true", DNS11_EGRESS: "true" });
+  const server = new OwnServer(["run", "--with", ...place], {
+    DNS11_LISTENER: "true",
+    DNS11_EGRESS: "true",
+    // The output is the command's, and its end says what was refused.
+    DNS11_LOG_LEVEL: process.env["DNS11_LOG_LEVEL"] ?? "error",
+  });
   try {
     const client = await Promise.race([readyClient(server, options, signals.received), server.ended]);
     if (typeof client === "object" && !signals.received.aborted) return { client, server };
@@ -130,32 +135,37 @@ interface Held {
 async function hold({ words, options, engine, client, signals, policyFor }: Held): Promise<number> {
   const id = `${process.pid}-${randomBytes(2).toString("hex")}`;
   const folder = mkdtempSync(join(socketFolder(), NETWORK_PREFIX));
-  const socket = join(folder, "docker.sock");
-  const { engine: served } = await client.status();
-  const place: SandboxPlace = {
-    id,
-    network: networkOf(id),
-    sockets: [engine, socket, options.stateDir, ...(served === null ? [] : [served.address])],
-    hasUserNamespaces: await hasUserNamespaces(engine),
-  };
-  await removeLeft(engine);
-  const [name, scopes] = ownPolicy(id);
-  const isEnforced = options.learn === undefined;
-  const policy = await PolicyHold.start(async () => await client.openPolicyLease(), {
-    policies: { [name]: policyFor(scopes) },
-    // What refuses nothing closes nothing.
-    after: isEnforced ? "closed" : "open",
-  });
-  policy.onChange = (isInForce) => note(isInForce ? "held again" : "dns11 has gone: everything is closed meanwhile");
-  policy.ended.catch(() => note("dns11 does not come back: everything stays closed"));
-  const sandbox = new Sandbox({
-    ...{ engine, place, client, hold: policy, onNote: note },
-    policyFor,
-    isEnforced,
-  });
-  const witness = new Witness(client, sandbox.names);
-  const proxy = await EngineProxy.listen(engine, socket, sandbox.onCall);
+  const ends: (() => Promise<void> | void)[] = [() => rmSync(folder, { recursive: true, force: true })];
   try {
+    const socket = join(folder, "docker.sock");
+    const { engine: served } = await client.status();
+    const place: SandboxPlace = {
+      id,
+      network: networkOf(id),
+      sockets: [engine, socket, options.stateDir, ...(served === null ? [] : [served.address])],
+      hasUserNamespaces: await hasUserNamespaces(engine),
+    };
+    await removeLeft(engine);
+    const [name, scopes] = ownPolicy(id);
+    const isEnforced = options.learn === undefined;
+    const policy = await PolicyHold.start(async () => await client.openPolicyLease(), {
+      policies: { [name]: policyFor(scopes) },
+      // What refuses nothing closes nothing.
+      after: isEnforced ? "closed" : "open",
+    });
+    ends.push(async () => await policy.end());
+    policy.onChange = (isInForce) => note(isInForce ? "held again" : "dns11 has gone: everything is closed meanwhile");
+    policy.ended.catch(() => note("dns11 does not come back: everything stays closed"));
+    const sandbox = new Sandbox({
+      ...{ engine, place, client, hold: policy, onNote: note },
+      policyFor,
+      isEnforced,
+    });
+    const witness = new Witness(client, sandbox.names, isEnforced);
+    ends.push(() => witness.stop());
+    const proxy = await EngineProxy.listen(engine, socket, sandbox.onCall);
+    ends.push(() => proxy.close());
+    if (signals.received.aborted) return EXIT.failure;
     const env: NodeJS.ProcessEnv = { ...process.env, DOCKER_HOST: `unix://${socket}` };
     delete env["DOCKER_CONTEXT"];
     const code = await exitCode(words, signals, env);
@@ -169,14 +179,11 @@ async function hold({ words, options, engine, client, signals, policyFor }: Held
     const left = await sandbox.allRunning();
     if (left.length > 0 && isEnforced)
       note(`${left.join(", ")} still ${left.length === 1 ? "runs" : "run"}, and nothing is allowed any more`);
-    // Where nobody is left, nobody who comes later is concerned.
-    // Where dns11 has gone, all of it stays closed.
+    // Where nobody is left, nobody who comes later is concerned. Where dns11 has gone, all of it stays closed.
     else await policy.change({ after: "open" }).catch(() => undefined);
     return code;
   } finally {
-    proxy.close();
-    rmSync(folder, { recursive: true, force: true });
-    await policy.end();
+    for (const end of ends.toReversed()) await end();
   }
 }
 
@@ -197,11 +204,12 @@ async function tell(witness: Witness, { learn, report }: SandboxOptions): Promis
   for (const line of reportText(seen)) note(line);
   if (report !== undefined) writeFileSync(report, `${JSON.stringify(seen, undefined, 2)}\n`);
   if (learn === undefined) return;
-  const { text, rules } = learnedPolicy(
+  const { text, rules, notes } = learnedPolicy(
     witness.traffic,
     { name: "sandbox", scope: undefined },
     new Date().toISOString(),
   );
+  for (const each of notes) note(each);
   if (typeof learn !== "string") process.stderr.write(printableText(text));
   else {
     writeFileSync(learn, text);

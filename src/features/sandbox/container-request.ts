@@ -37,7 +37,11 @@ export interface HostConfig {
   readonly UsernsMode?: string;
   readonly Binds?: readonly string[] | null;
   readonly Mounts?: readonly MountJson[] | null;
+  readonly VolumesFrom?: readonly string[] | null;
+  readonly PidMode?: string;
   readonly Devices?: readonly { readonly PathOnHost?: string }[] | null;
+  readonly DeviceCgroupRules?: readonly string[] | null;
+  readonly ReadonlyPaths?: readonly string[] | null;
   readonly Dns?: readonly string[] | null;
   readonly RestartPolicy?: { readonly Name?: string } | null;
 }
@@ -64,8 +68,8 @@ export interface HeldRequest {
   /** Networks that it names, beside that of the sandbox. */
   readonly networks: readonly string[];
   readonly usesOwnNetwork: boolean;
-  /** The container whose network it uses. */
-  readonly sharedWith: string | undefined;
+  /** The containers whose network, processes or mounts it uses. */
+  readonly sharedWith: readonly string[];
   readonly notes: readonly string[];
 }
 
@@ -84,7 +88,8 @@ const READ = new Map(
     ],
     ...["UsernsMode", "Binds", "Mounts", "Type", "Source", "Dns", "RestartPolicy", "Name"],
     ...["Devices", "PathOnHost", "VolumeOptions", "DriverConfig", "Options"],
-  ].map((key) => [key.toLowerCase(), key]),
+    ...["DriverOpts", "VolumesFrom", "PidMode", "DeviceCgroupRules", "ReadonlyPaths"],
+  ].map((key) => [folded(key), key]),
 );
 
 /** Throws a Fault where the container cannot be held. */
@@ -105,12 +110,12 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
   const notes = checkHeld(host, place, name);
   const mode = host.NetworkMode ?? "";
   const isOwn = DEFAULT_NETWORKS.has(mode);
-  const sharedWith = mode.startsWith(SHARED) ? mode.slice(SHARED.length) : undefined;
+  const sharesNetwork = mode.startsWith(SHARED);
   const endpoints = body.NetworkingConfig?.EndpointsConfig ?? {};
   const renamed = Object.entries(endpoints).map(
     ([network, endpoint]) => [DEFAULT_NETWORKS.has(network) ? place.network : network, endpoint] as const,
   );
-  const named = [...(isOwn || sharedWith !== undefined ? [] : [mode]), ...renamed.map(([network]) => network)];
+  const named = [...(isOwn || sharesNetwork ? [] : [mode]), ...renamed.map(([network]) => network)];
   const hasServers = (host.Dns ?? []).length > 0;
   const restart = host.RestartPolicy?.Name ?? "";
   const restarts = restart !== "" && restart !== "no";
@@ -121,7 +126,10 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
   return {
     networks: [...new Set(named)].filter((network) => network !== place.network && network !== "none"),
     usesOwnNetwork: isOwn || named.includes(place.network),
-    sharedWith,
+    sharedWith: [
+      ...[mode, host.PidMode ?? ""].filter((each) => each.startsWith(SHARED)).map((each) => each.slice(SHARED.length)),
+      ...(host.VolumesFrom ?? []).map((each) => each.split(":", 1)[0] ?? ""),
+    ],
     notes,
     body: {
       ...body,
@@ -130,7 +138,7 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
         ...host,
         ...(isOwn && { NetworkMode: place.network }),
         // Docker's resolver then forwards from the container, where the kernel judges what it sends. One that shares a network has none.
-        ...(!hasServers && sharedWith === undefined && mode !== "none" && { Dns: [LISTENER_ADDRESSES.ipv4] }),
+        ...(!hasServers && !sharesNetwork && mode !== "none" && { Dns: [LISTENER_ADDRESSES.ipv4] }),
         ...(!hasRawFrames(host) && { CapDrop: [...(host.CapDrop ?? []), "NET_RAW"] }),
         ...(restarts && { RestartPolicy: { Name: "no" } }),
       },
@@ -141,12 +149,18 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
   };
 }
 
-function requirePlainKeys(part: object): void {
-  const odd = Object.keys(part).find((key) => (READ.get(key.toLowerCase()) ?? key) !== key);
+/** Throws a Fault where the engine would read a key that is not read here. */
+export function requirePlainKeys(part: object): void {
+  const odd = Object.keys(part).find((key) => (READ.get(folded(key)) ?? key) !== key);
   if (odd !== undefined)
-    throw new Fault("USAGE", `The engine would read ${odd} as ${READ.get(odd.toLowerCase())}`, {
+    throw new Fault("USAGE", `The engine would read ${odd} as ${READ.get(folded(odd))}`, {
       remedy: "Write it like that.",
     });
+}
+
+/** Letters that an engine takes for the same: also a long s, and the sign of kelvins. */
+function folded(key: string): string {
+  return key.normalize("NFKC").toLowerCase();
 }
 
 /** Throws a Fault where such a container cannot be held. Returns what is to be known of one that can. */
@@ -181,9 +195,20 @@ export function checkHeld(host: HostConfig, place: SandboxPlace, name: string): 
     ...mounts.flatMap(({ VolumeOptions: options }) => options?.DriverConfig?.Options?.["device"] ?? []),
   ];
   for (const source of sources) checkMounted(source ?? "", place, name);
-  const disk = (host.Devices ?? []).find(({ PathOnHost: path = "" }) => isBlockDevice(path));
+  const disk = (host.Devices ?? []).find(({ PathOnHost: path = "" }) => mayBeDisk(path));
   if (disk !== undefined)
     throw unheld(name, `has the disk ${disk.PathOnHost}`, "Delete --device (devices:), and mount a folder of it.");
+  if ((host.DeviceCgroupRules ?? []).some((rule) => !rule.trim().startsWith("c")))
+    throw unheld(name, "may use disks of the host", "Delete --device-cgroup-rule (device_cgroup_rules:).");
+  if (host.PidMode === "host")
+    throw unheld(
+      name,
+      "sees the processes of the host, and may enter those of other containers",
+      "Delete --pid host (pid: host).",
+    );
+  // The author of a client may give others than Docker's; without /proc/sys it sets how the host's kernel works.
+  if (Array.isArray(host.ReadonlyPaths) && !host.ReadonlyPaths.includes("/proc/sys"))
+    throw unheld(name, "may write settings of the host's kernel", "Delete --security-opt systempaths=unconfined.");
   return hasRawFrames(host)
     ? [`${name} has NET_RAW: in its first milliseconds its frames go where a neighbour's may. Delete --cap-add NET_RAW`]
     : [];
@@ -199,9 +224,11 @@ export function checkMounted(source: string, { sockets }: SandboxPlace, name: st
   );
 }
 
-function isBlockDevice(path: string): boolean {
+/** A folder stands for all devices in it. */
+function mayBeDisk(path: string): boolean {
   try {
-    return statSync(path).isBlockDevice();
+    const found = statSync(path);
+    return found.isBlockDevice() || found.isDirectory();
   } catch {
     return false;
   }

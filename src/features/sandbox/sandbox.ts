@@ -17,13 +17,16 @@ import {
   checkHeld,
   checkMounted,
   heldRequest,
+  requirePlainKeys,
 } from "./container-request.ts";
 import { type EngineCall, type EngineReply, type OnCall, askEngine } from "./engine-proxy.ts";
 
 const CLOSED_WITHIN_MS = 10_000;
 const CLOSED_POLL_MS = 5;
 /** What is started, entered or attached to. */
-const TOUCHED = /^\/containers\/([^/]+)\/(start|restart|unpause|exec|attach|attach\/ws)$/;
+const TOUCHED = /^\/containers\/([^/]+)\/(start|restart|unpause|update|exec|attach|attach\/ws)$/;
+/** The ids of sandboxes; anybody may write anything into a label. */
+const ID = /^\d+-[0-9a-f]{4}$/;
 const JOINED = /^\/networks\/([^/]+)\/connect$/;
 const BUILDS: ReadonlySet<string> = new Set(["/build", "/session", "/grpc"]);
 /** Networks of these drivers: a link on the host that the kernel judges, or none at all. */
@@ -106,13 +109,7 @@ export class Sandbox {
     if (path === "/networks/create") return { reply: await this.#createNetwork(call) };
     if (path === "/services/create")
       throw new Fault("POLICY_NOT_HELD", "A service of a swarm cannot be held", { remedy: "Use docker compose up." });
-    if (path === "/volumes/create") {
-      const { Name: name, DriverOpts: options } = (await call.json()) as {
-        readonly Name?: string;
-        readonly DriverOpts?: VolumeOptions;
-      };
-      checkMounted(options?.["device"] ?? "", this.#parts.place, `volume ${name}`);
-    }
+    if (path === "/volumes/create") checkVolume((await call.json()) as Volume, this.#parts.place);
     await this.#touch(path, call);
     const [, network] = JOINED.exec(path) ?? [];
     if (network !== undefined) await this.#take([network]);
@@ -145,7 +142,7 @@ export class Sandbox {
     const { place } = this.#parts;
     const name = call.query.get("name") ?? "the container";
     const request = heldRequest((await call.json()) as CreateBody, place, name);
-    if (request.sharedWith !== undefined) await this.#requireOwn(request.sharedWith, name);
+    for (const other of request.sharedWith) await this.#requireOwn(other, name);
     for (const note of request.notes) this.#note(note);
     if (request.usesOwnNetwork) await this.#makeOwnNetwork();
     await this.#take(request.networks);
@@ -157,7 +154,7 @@ export class Sandbox {
     if (shared === undefined || this.#isOwn(shared)) return;
     throw new Fault(
       "POLICY_NOT_HELD",
-      `${name} uses the network of ${plainName(shared.Name)}, which is not in this sandbox`,
+      `${name} uses the network, processes or mounts of ${plainName(shared.Name)}, which is not in this sandbox`,
       {
         remedy: "Start both of them in one sandbox.",
       },
@@ -171,10 +168,7 @@ export class Sandbox {
     const found = await this.#inspect(reference);
     if (found === undefined) return;
     const name = plainName(found.Name);
-    if (what === "exec" && ((await call?.json()) as { readonly Privileged?: boolean } | undefined)?.Privileged === true)
-      throw new Fault("POLICY_NOT_HELD", `A privileged program in ${name} cannot be held`, {
-        remedy: "Delete --privileged.",
-      });
+    if (what === "exec" || what === "update") checkChange((await call?.json()) as Change, name);
     this.isUsed = true;
     this.names.set(found.Id, name);
     if (this.#isOwn(found)) return;
@@ -184,7 +178,7 @@ export class Sandbox {
     await this.#take(Object.keys(found.NetworkSettings?.Networks ?? {}), [
       takenPolicy("container", name),
       // What that sandbox has closed would stay closed.
-      ...(former === undefined ? [] : [ownPolicy(former)]),
+      ...(former !== undefined && ID.test(former) ? [ownPolicy(former)] : []),
     ]);
     if (found.State?.Running === true)
       this.#note(
@@ -196,8 +190,7 @@ export class Sandbox {
   /** The engine makes it, and it is closed before anybody learns of it. */
   async #createNetwork(call: EngineCall): Promise<EngineReply> {
     const reply = await call.forward();
-    const { Name: name } = (await call.json()) as { readonly Name?: string };
-    if (reply.status === CREATED && name !== undefined) await this.#take([name]);
+    if (reply.status === CREATED) await this.#take([(JSON.parse(reply.text) as Pick<Network, "Id">).Id]);
     return reply;
   }
 
@@ -305,6 +298,35 @@ export class Sandbox {
     this.#noted.add(text);
     this.#parts.onNote(text);
   }
+}
+
+interface Volume {
+  readonly Name?: string;
+  readonly DriverOpts?: VolumeOptions;
+}
+
+function checkVolume(volume: Volume, place: SandboxPlace): void {
+  requirePlainKeys(volume);
+  checkMounted(volume.DriverOpts?.["device"] ?? "", place, `volume ${volume.Name}`);
+}
+
+/** The body of an exec, or of an update. */
+interface Change {
+  readonly Privileged?: boolean;
+  readonly RestartPolicy?: { readonly Name?: string } | null;
+}
+
+function checkChange(change: Change, name: string): void {
+  const { Privileged: isPrivileged, RestartPolicy: restart } = change;
+  for (const part of [change, restart ?? {}]) requirePlainKeys(part);
+  if (isPrivileged === true)
+    throw new Fault("POLICY_NOT_HELD", `A privileged program in ${name} cannot be held`, {
+      remedy: "Delete --privileged.",
+    });
+  if (!["", "no"].includes(restart?.Name ?? ""))
+    throw new Fault("POLICY_NOT_HELD", `${name} would start again when nobody holds it`, {
+      remedy: "Delete --restart.",
+    });
 }
 
 /** The name of a policy has fewer characters than what it is for. */

@@ -49,13 +49,16 @@ export class Witness {
   readonly #client: ControlClient;
   /** By the ids of its containers, also of those that are gone. */
   readonly #names: ReadonlyMap<string, string>;
+  /** Otherwise nothing was refused, only recorded. */
+  readonly #isEnforced: boolean;
   readonly #sinceMs = Date.now();
   readonly #end = new AbortController();
   readonly #asked = new Map<string, Counted>();
   #missed = 0;
 
-  constructor(client: ControlClient, names: ReadonlyMap<string, string>) {
+  constructor(client: ControlClient, names: ReadonlyMap<string, string>, isEnforced: boolean) {
     this.#client = client;
+    this.#isEnforced = isEnforced;
     this.#names = names;
     void this.#follow();
   }
@@ -63,7 +66,7 @@ export class Witness {
   async end(): Promise<SandboxReport> {
     // The stream tells what happens a moment later.
     await sleep(STREAM_LAG_MS);
-    this.#end.abort();
+    this.stop();
     const refusedAddresses = await this.#refusedAddresses();
     return {
       asked: [...this.#asked.values()],
@@ -72,6 +75,10 @@ export class Witness {
       refusedAddresses,
       missed: this.#missed,
     };
+  }
+
+  stop(): void {
+    this.#end.abort();
   }
 
   /** Until the end: a dns11 that is replaced goes on as another process. */
@@ -107,6 +114,7 @@ export class Witness {
   }
 
   async #refused(): Promise<SandboxReport["refused"]> {
+    if (!this.#isEnforced) return [];
     const log = await this.#client.policyLog({ last: REFUSALS_MAX }).catch(() => undefined);
     const names = new Map<string, SandboxReport["refused"][number]>();
     for (const { containerId, name, last, count, because } of log?.refusals ?? []) {
@@ -119,6 +127,7 @@ export class Witness {
   }
 
   async #refusedAddresses(): Promise<SandboxReport["refusedAddresses"]> {
+    if (!this.#isEnforced) return [];
     const report = await this.#client.policies().catch(() => undefined);
     const running = report?.containers.map(({ containerId, addresses }) => ({
       containerId,

@@ -73,6 +73,12 @@ test("a folder above a socket is one, by whatever links", () => {
   for (const source of ["/srv", `${folder}x`, "volume", `${folder}/run/other`]) held({ Binds: [`${source}:/x`] });
 });
 
+test("a key that the engine reads in another spelling is refused", () => {
+  for (const key of ["privileged", "PRIVILEGED", "ho\u017ftconfig", "networ\u212aMode"])
+    for (const body of [{ HostConfig: { [key]: true } }, { [key]: {} }])
+      assert.throws(() => heldRequest(body, PLACE, "web"), /The engine would read/, key);
+});
+
 test("root in a user namespace is nobody's root, unless the container has the host's", () => {
   const place = { ...PLACE, hasUserNamespaces: true };
   heldRequest({ HostConfig: { CapAdd: ["NET_ADMIN"] } }, place, "web");
@@ -80,7 +86,18 @@ test("root in a user namespace is nobody's root, unless the container has the ho
 });
 
 test("whatever is asked for, it is refused or held", () => {
-  const name = fc.constantFrom("Privileged", "privileged", "CapAdd", "capadd", "NetworkMode", "networkMode", "Binds");
+  const name = fc.constantFrom(
+    "Privileged",
+    "privileged",
+    "CapAdd",
+    "capadd",
+    "NetworkMode",
+    "networkMode",
+    "Binds",
+    "PidMode",
+    "Ho\u017ftConfig",
+    "CAPADD",
+  );
   const value = fc.oneof(
     fc.boolean(),
     fc.constantFrom("host", "default", "bridge", "", "none", "back", "container:x"),
@@ -106,6 +123,7 @@ test("whatever is asked for, it is refused or held", () => {
       assert.notEqual(plain["privileged"], true);
       assert.notEqual(plain["networkmode"], "host");
       assert.ok(!["", "default", "bridge"].includes(String(plain["networkmode"])));
+      assert.notEqual(plain["pidmode"], "host");
       assert.doesNotMatch(JSON.stringify(plain["capadd"] ?? []), /ALL|net_admin|SYS_ADMIN/);
     }),
     { numRuns: runs(200) },

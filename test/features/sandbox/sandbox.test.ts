@@ -109,7 +109,15 @@ test("what cannot be held is not started, and the reason says which line to chan
     [["-v", `${world.engine.socketPath}:/var/run/docker.sock`], /mounts .*docker\.sock.*Delete this mount/s],
     [["-v", "/:/host"], /mounts \/, and with it a socket/],
     [["--mount", `type=bind,source=${world.engine.folder},target=/x`], /Delete this mount/],
-    [["--network", `container:${other.name}`], /uses the network of other, which is not in this sandbox/],
+    [["--pid", "host"], /sees the processes of the host.*Delete --pid host/s],
+    [["--security-opt", "systempaths=unconfined"], /may write settings of the host's kernel/],
+    [["--device-cgroup-rule", "b *:* rwm"], /may use disks of the host/],
+    [["--device", "/dev"], /has the disk \/dev/],
+    [["--volumes-from", other.name], /uses the network, processes or mounts of other/],
+    [
+      ["--network", `container:${other.name}`],
+      /uses the network, processes or mounts of other, which is not in this sandbox/,
+    ],
   ] as const) {
     const { code, stderr } = await sandbox(ALLOW, ...sh("echo started", ...words));
     assert.notEqual(code, 0, words.join(" "));
@@ -119,8 +127,9 @@ test("what cannot be held is not started, and the reason says which line to chan
 });
 
 test("a program with the rights of root is not started in a container of the sandbox", async () => {
-  const script = `docker run -d --rm --name held agent sleep 60 && docker exec --privileged held id; docker rm -f -t 0 held || docker rm -f held`;
+  const script = `docker run -d --rm --name held agent sleep 60 && docker exec --privileged held id; docker update --restart always held; docker rm -f held`;
   const { stderr } = await sandbox([], "sh", "-c", script);
+  assert.match(stderr, /held would start again when nobody holds it.*Delete --restart/s);
   assert.match(stderr, /A privileged program in held cannot be held.*Delete --privileged/s);
 });
 
@@ -283,6 +292,7 @@ test("what was learned is what the next run needs", async () => {
     /allow:\n +- "api\.example\.com:80\/tcp" # asked by learner\n +- "registry\.example\.org:80\/tcp"/,
     learned.stderr,
   );
+  assert.doesNotMatch(learned.stderr, /refused/);
   await arrivesNothing(async () => {
     const { code, stderr } = await sandbox(
       ["--policy", file],
