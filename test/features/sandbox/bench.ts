@@ -19,7 +19,7 @@ async function starts(pace: Pace): Promise<Row[]> {
   await using engine = await startEngine({ suite: "forky" });
   const image = await ensureImage(engine);
   await createNetwork(engine, "plain");
-  await using instance = await startDns11(engine, { settings: { listener: "true", egress: "true" } });
+  await using instance = await startDns11(engine, { env: { DNS11_LISTENER: "true", DNS11_EGRESS: "true" } });
   const place = ["-H", engine.host, "--state-dir", instance.stateDir];
   const words = ["run", "--rm", image, "true"];
   const env = { DOCKER_HOST: engine.host };

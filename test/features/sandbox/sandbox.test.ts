@@ -18,7 +18,7 @@ import { GoingCommand } from "../../support/program/going-command.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
 const ALLOW = ["--allow", "api.example.com"];
-const SETTINGS = { settings: { listener: "true", egress: "true" } } as const;
+const SETTINGS = { env: { DNS11_LISTENER: "true", DNS11_EGRESS: "true" } } as const;
 const STARTS = 5;
 /** A connection to an address that nobody let through gets no reply, or a refusal. */
 const REACH = `nc -w 2 ${STRANGER} 80 </dev/null && echo got-out`;
