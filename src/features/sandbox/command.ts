@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +17,7 @@ import { printableText } from "../../../cmd/text/printable.ts";
 import type { ControlClient } from "../../api/control-client.ts";
 import { engineAddress } from "../../api/engine-address.ts";
 import { PolicyHold } from "../../api/policy-hold.ts";
-import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { learnedPolicy } from "../../policy/traffic/learned-policy.ts";
 import { AGENTS_TEXT } from "./agents-text.ts";
 import { SANDBOX_LABEL, type SandboxPlace } from "./container-request.ts";
@@ -34,6 +34,13 @@ interface SandboxOptions extends ControlOptions {
 }
 
 const ENDED_POLL_MS = 250;
+/** One that is started again is gone for a moment. */
+const ENDED_FOR_MS = 2_000;
+/** An engine that is started again. */
+const AWAY_MS = 60_000;
+/** Whoever has one starts containers as well. */
+const OTHER_ENGINES = ["/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock"];
+const CLOSED = "What was started stays closed.";
 /** What a policy of a file says of whom it is for, and how: a sandbox decides that. */
 const OF_SANDBOX: ReadonlySet<string> = new Set(["for", "mode", "addresses"]);
 
@@ -78,16 +85,25 @@ async function runSandbox(words: readonly string[], options: SandboxOptions): Pr
     });
   const policyFor = policyOf(options);
   // Better now than when all has been seen.
-  for (const file of [options.report, options.learn])
-    if (typeof file === "string") writeFileSync(file, "", { flag: "a" });
+  for (const file of [options.report, options.learn]) if (typeof file === "string") requireWritable(file);
   const { socketPath: engine } = engineAddress(options.host, process.env);
   const signals = new Signals();
   const { client, server } = await servingClient(options, signals);
-  if (client === undefined) return server?.exitCode ?? EXIT.failure;
+  if (client === undefined) return server?.exitCode || EXIT.failure;
   try {
     return await hold({ words, options, engine, client, signals, policyFor });
   } finally {
     await server?.stop();
+  }
+}
+
+function requireWritable(file: string): void {
+  try {
+    writeFileSync(file, "", { flag: "a" });
+  } catch (error) {
+    throw new Fault("USAGE", `"${file}" cannot be written: ${reasonOf(error)}`, {
+      remedy: "Name a file in a folder that is there.",
+    });
   }
 }
 
@@ -134,7 +150,7 @@ interface Held {
 
 async function hold({ words, options, engine, client, signals, policyFor }: Held): Promise<number> {
   const id = `${process.pid}-${randomBytes(2).toString("hex")}`;
-  const folder = mkdtempSync(join(socketFolder(), NETWORK_PREFIX));
+  const folder = mkdtempSync(join(socketFolder(), `${NETWORK_PREFIX}${process.pid}-`));
   const ends: (() => Promise<void> | void)[] = [() => rmSync(folder, { recursive: true, force: true })];
   try {
     const socket = join(folder, "docker.sock");
@@ -142,7 +158,7 @@ async function hold({ words, options, engine, client, signals, policyFor }: Held
     const place: SandboxPlace = {
       id,
       network: networkOf(id),
-      sockets: [engine, socket, options.stateDir, ...(served === null ? [] : [served.address])],
+      sockets: [engine, socket, options.stateDir, ...OTHER_ENGINES, ...(served === null ? [] : [served.address])],
       hasUserNamespaces: await hasUserNamespaces(engine),
     };
     await removeLeft(engine);
@@ -154,7 +170,6 @@ async function hold({ words, options, engine, client, signals, policyFor }: Held
       after: isEnforced ? "closed" : "open",
     });
     ends.push(async () => await policy.end());
-    policy.onChange = (isInForce) => note(isInForce ? "held again" : "dns11 has gone: everything is closed meanwhile");
     policy.ended.catch(() => note("dns11 does not come back: everything stays closed"));
     const sandbox = new Sandbox({
       ...{ engine, place, client, hold: policy, onNote: note },
@@ -163,6 +178,10 @@ async function hold({ words, options, engine, client, signals, policyFor }: Held
     });
     const witness = new Witness(client, sandbox.names, isEnforced);
     ends.push(() => witness.stop());
+    policy.onChange = (isInForce) => {
+      witness.isPartial = true;
+      note(isInForce ? "held again" : "dns11 has gone: everything is closed meanwhile");
+    };
     const proxy = await EngineProxy.listen(engine, socket, sandbox.onCall);
     ends.push(() => proxy.close());
     if (signals.received.aborted) return EXIT.failure;
@@ -176,8 +195,9 @@ async function hold({ words, options, engine, client, signals, policyFor }: Held
     proxy.close();
     // The engine takes longer to remove a network than all else here.
     await Promise.all([tell(witness, options), sandbox.end()]);
-    const left = await sandbox.allRunning();
-    if (left.length > 0 && isEnforced)
+    const left = await sandbox.allRunning().catch(() => undefined);
+    if (left === undefined) note("the engine does not answer: everything stays closed");
+    else if (left.length > 0 && isEnforced)
       note(`${left.join(", ")} still ${left.length === 1 ? "runs" : "run"}, and nothing is allowed any more`);
     // Where nobody is left, nobody who comes later is concerned. Where dns11 has gone, all of it stays closed.
     else await policy.change({ after: "open" }).catch(() => undefined);
@@ -189,12 +209,19 @@ async function hold({ words, options, engine, client, signals, policyFor }: Held
 
 /** Containers that the command has left running are held on. */
 async function untilEnded(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
-  let isSaid = false;
-  for (;;) {
-    const running = await sandbox.running();
-    if (running.length === 0 || signal.aborted) return;
-    if (!isSaid) note(`holding ${running.join(", ")}; Ctrl-C closes it; dns11 policy log -f shows what is refused`);
-    isSaid = true;
+  let [isSaid, lastMs, seenMs] = [false, 0, performance.now()];
+  while (!signal.aborted) {
+    const running = await sandbox.running().catch(() => undefined);
+    const nowMs = performance.now();
+    if (running === undefined) {
+      if (nowMs - seenMs > AWAY_MS) throw new Fault("ENGINE_AWAY", "The engine does not come back", { remedy: CLOSED });
+    } else {
+      seenMs = nowMs;
+      if (running.length > 0) lastMs = nowMs;
+      else if (!isSaid || nowMs - lastMs > ENDED_FOR_MS) return;
+      if (!isSaid) note(`holding ${running.join(", ")}; Ctrl-C closes it; dns11 policy log -f shows what is refused`);
+      isSaid = true;
+    }
     await sleep(ENDED_POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -238,18 +265,20 @@ function socketFolder(): string {
 async function hasUserNamespaces(engine: string): Promise<boolean> {
   const { text } = await askEngine(engine, "GET", "/info");
   const { SecurityOptions: options } = JSON.parse(text) as { readonly SecurityOptions?: readonly string[] | null };
-  return (options ?? []).some((option) => /^name=(?:userns|rootless)\b/.test(option));
+  return (options ?? []).some((option) => /^name=userns\b/.test(option));
 }
 
-/** Networks of sandboxes that were killed. The engine keeps those that are in use. */
+/** What sandboxes have left that were killed. The engine keeps networks that are in use. */
 async function removeLeft(engine: string): Promise<void> {
+  const isLeft = (name: string): boolean =>
+    name.startsWith(NETWORK_PREFIX) && !isAlive(Number(name.slice(NETWORK_PREFIX.length).split("-", 1)[0]));
+  for (const name of readdirSync(socketFolder()).filter(isLeft))
+    rmSync(join(socketFolder(), name), { recursive: true, force: true });
   const filters = encodeURIComponent(JSON.stringify({ label: [SANDBOX_LABEL] }));
   const { status, text } = await askEngine(engine, "GET", `/networks?filters=${filters}`);
-  if (status !== 200) return;
-  for (const { Name: name } of JSON.parse(text) as readonly { readonly Name: string }[]) {
-    const pid = Number(name.slice(NETWORK_PREFIX.length).split("-", 1)[0]);
-    if (name.startsWith(NETWORK_PREFIX) && !isAlive(pid)) await askEngine(engine, "DELETE", `/networks/${name}`);
-  }
+  const networks = status === 200 ? (JSON.parse(text) as readonly { readonly Name: string }[]) : [];
+  for (const { Name: name } of networks.filter((network) => isLeft(network.Name)))
+    await askEngine(engine, "DELETE", `/networks/${name}`);
 }
 
 function isAlive(pid: number): boolean {

@@ -16,13 +16,20 @@ const DEFAULT_NETWORKS: ReadonlySet<string> = new Set(["", "default", "bridge"])
 const SHARED = "container:";
 
 interface Endpoints {
-  readonly EndpointsConfig?: Readonly<Record<string, unknown>> | null;
+  readonly EndpointsConfig?: Readonly<Record<string, { readonly NetworkID?: string } | null>> | null;
 }
+
+/** Where dockerd itself sends nothing to. */
+const LOG_DRIVERS: ReadonlySet<string> = new Set(["", "json-file", "local", "journald", "none"]);
+/** Of the volume driver `local`: a folder of the host, or memory. All others are disks, or leave by the network of the host. */
+const VOLUME_TYPES: ReadonlySet<string> = new Set(["", "none", "bind", "tmpfs"]);
 
 interface MountJson {
   readonly Type?: string;
   readonly Source?: string;
-  readonly VolumeOptions?: { readonly DriverConfig?: { readonly Options?: VolumeOptions } | null } | null;
+  readonly VolumeOptions?: {
+    readonly DriverConfig?: { readonly Name?: string; readonly Options?: VolumeOptions } | null;
+  } | null;
 }
 
 /** Of the driver `local`: what is mounted where. */
@@ -42,6 +49,7 @@ export interface HostConfig {
   readonly Devices?: readonly { readonly PathOnHost?: string }[] | null;
   readonly DeviceCgroupRules?: readonly string[] | null;
   readonly ReadonlyPaths?: readonly string[] | null;
+  readonly LogConfig?: { readonly Type?: string } | null;
   readonly Dns?: readonly string[] | null;
   readonly RestartPolicy?: { readonly Name?: string } | null;
 }
@@ -68,6 +76,8 @@ export interface HeldRequest {
   /** Networks that it names, beside that of the sandbox. */
   readonly networks: readonly string[];
   readonly usesOwnNetwork: boolean;
+  /** Volumes that it names: there may be such ones already. */
+  readonly volumes: readonly string[];
   /** The containers whose network, processes or mounts it uses. */
   readonly sharedWith: readonly string[];
   readonly notes: readonly string[];
@@ -88,7 +98,8 @@ const READ = new Map(
     ],
     ...["UsernsMode", "Binds", "Mounts", "Type", "Source", "Dns", "RestartPolicy", "Name"],
     ...["Devices", "PathOnHost", "VolumeOptions", "DriverConfig", "Options"],
-    ...["DriverOpts", "VolumesFrom", "PidMode", "DeviceCgroupRules", "ReadonlyPaths"],
+    ...["DriverOpts", "VolumesFrom", "PidMode", "DeviceCgroupRules", "ReadonlyPaths", "LogConfig"],
+    ...["NetworkID", "Driver"],
   ].map((key) => [folded(key), key]),
 );
 
@@ -98,6 +109,7 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
   const mounts = host.Mounts ?? [];
   const volumes = mounts.flatMap(({ VolumeOptions: options }) => [options, options?.DriverConfig]);
   for (const part of [
+    host.LogConfig,
     body,
     host,
     body.NetworkingConfig,
@@ -116,6 +128,7 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
     ([network, endpoint]) => [DEFAULT_NETWORKS.has(network) ? place.network : network, endpoint] as const,
   );
   const named = [...(isOwn || sharesNetwork ? [] : [mode]), ...renamed.map(([network]) => network)];
+  const byId = Object.values(endpoints).flatMap((endpoint) => endpoint?.NetworkID ?? []);
   const hasServers = (host.Dns ?? []).length > 0;
   const restart = host.RestartPolicy?.Name ?? "";
   const restarts = restart !== "" && restart !== "no";
@@ -124,7 +137,11 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
   if (hasServers)
     notes.push(`${name} asks ${host.Dns?.join(", ")}: it needs a rule such as --allow ${host.Dns?.[0]}:53`);
   return {
-    networks: [...new Set(named)].filter((network) => network !== place.network && network !== "none"),
+    networks: [...new Set([...named, ...byId])].filter((network) => !["", "none", place.network].includes(network)),
+    volumes: [
+      ...(host.Binds ?? []).map((bind) => bind.split(":", 1)[0] ?? ""),
+      ...(host.Mounts ?? []).flatMap(({ Type: type, Source: source }) => (type === "volume" ? (source ?? []) : [])),
+    ].filter((source) => source !== "" && !source.startsWith("/")),
     usesOwnNetwork: isOwn || named.includes(place.network),
     sharedWith: [
       ...[mode, host.PidMode ?? ""].filter((each) => each.startsWith(SHARED)).map((each) => each.slice(SHARED.length)),
@@ -192,12 +209,20 @@ export function checkHeld(host: HostConfig, place: SandboxPlace, name: string): 
   const sources = [
     ...(host.Binds ?? []).map((bind) => bind.split(":", 1)[0]),
     ...mounts.flatMap(({ Type: type, Source: source }) => (type === "bind" ? source : [])),
-    ...mounts.flatMap(({ VolumeOptions: options }) => options?.DriverConfig?.Options?.["device"] ?? []),
   ];
+  for (const { VolumeOptions: options } of mounts)
+    checkVolume(options?.DriverConfig?.Name, options?.DriverConfig?.Options, place, name);
   for (const source of sources) checkMounted(source ?? "", place, name);
   const disk = (host.Devices ?? []).find(({ PathOnHost: path = "" }) => mayBeDisk(path));
   if (disk !== undefined)
     throw unheld(name, `has the disk ${disk.PathOnHost}`, "Delete --device (devices:), and mount a folder of it.");
+  const driver = host.LogConfig?.Type ?? "";
+  if (!LOG_DRIVERS.has(driver))
+    throw unheld(
+      name,
+      `has the log driver ${driver}, by which dockerd sends what it prints, from the host`,
+      "Delete --log-driver (logging:).",
+    );
   if ((host.DeviceCgroupRules ?? []).some((rule) => !rule.trim().startsWith("c")))
     throw unheld(name, "may use disks of the host", "Delete --device-cgroup-rule (device_cgroup_rules:).");
   if (host.PidMode === "host")
@@ -222,6 +247,24 @@ export function checkMounted(source: string, { sockets }: SandboxPlace, name: st
     `mounts ${source}, and with it a socket that starts containers which nobody holds`,
     "Delete this mount.",
   );
+}
+
+/** Throws a Fault where a volume is a way out, or has a socket in it. */
+export function checkVolume(
+  driver: string | undefined,
+  options: VolumeOptions | undefined,
+  place: SandboxPlace,
+  name: string,
+): void {
+  const type = options?.["type"] ?? "";
+  const isLocal = ["", "local"].includes(driver ?? "") && VOLUME_TYPES.has(type);
+  if (!isLocal)
+    throw unheld(
+      name,
+      `has a volume of ${type === "" ? `the driver ${driver}` : `the type ${type}`}, which the host mounts`,
+      "Mount a folder of the host.",
+    );
+  checkMounted(options?.["device"] ?? "", place, name);
 }
 
 /** A folder stands for all devices in it. */

@@ -10,11 +10,13 @@ import { Fault, reasonOf, reasonWithRemedy } from "../../base/lib/fault.ts";
 
 /** An engine takes no longer body that describes something. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
+/** Filters and settings of builds are headers and parameters, and may be long. */
+const HEADER_BYTES_MAX = 1024 * 1024;
 /** A version of the API may stand before a path. */
-const TARGET = /^(?:\/v[\d.]+)?(\/[^?]*)(?:\?(.*))?$/;
+const TARGET = /^(?:\/v[\d.]+)?(\/.*)$/;
 /** The engine has accepted to talk in another way. */
-const UPGRADED = /^HTTP\/1\.1 (?:101|200) /;
-const STATUS_LENGTH = "HTTP/1.1 101 ".length;
+const SHOWN_LENGTH = 100;
+const UPGRADED = "HTTP/1.1 101 ";
 
 export interface EngineCall {
   readonly method: string;
@@ -45,11 +47,12 @@ export class EngineProxy {
   }
 
   static async listen(engine: string, path: string, onCall: OnCall): Promise<EngineProxy> {
-    const server = createServer((incoming, outgoing) => {
+    const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (incoming, outgoing) => {
       void pass(engine, onCall, incoming, outgoing).catch((error: unknown) => refuse(outgoing, error));
     });
     // A build, or a container that is awaited, takes any time.
     server.requestTimeout = 0;
+    server.keepAliveTimeout = 0;
     server.on("upgrade", (incoming, socket, head) => void tunnel(engine, onCall, incoming, socket as Socket, head));
     await new Promise<void>((resolve, reject) => server.once("error", reject).listen(path, resolve));
     return new EngineProxy(server);
@@ -99,7 +102,8 @@ async function pass(
   }
   const changed = outcome === undefined ? await read : JSON.stringify(outcome.body);
   const headers = changed === undefined ? incoming.headers : withoutLength(incoming.headers);
-  const passed = request({ socketPath: engine, path: url, method, headers, agent: false }, (reply) => {
+  const to = { socketPath: engine, path: url, method, headers, agent: false, maxHeaderSize: HEADER_BYTES_MAX };
+  const passed = request(to, (reply) => {
     outgoing.writeHead(reply.statusCode ?? 502, reply.headers);
     // What an engine tells as it happens is not waited for.
     outgoing.flushHeaders();
@@ -152,32 +156,51 @@ async function tunnel(
   client.on("close", () => server.destroy());
   const lines = rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : []));
   server.write(`${method} ${url} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
-  server.write(head);
-  client.pipe(server);
+  // Of what comes before the engine has answered, only the body is passed on: a request behind it would not be shown.
+  let bodyLeft = Number(incoming.headers["content-length"] ?? 0);
+  const held: Buffer[] = [];
+  const early = (chunk: Buffer): void => {
+    if (bodyLeft > 0) server.write(chunk.subarray(0, bodyLeft));
+    if (chunk.length > bodyLeft) {
+      held.push(chunk.subarray(bodyLeft));
+      client.pause();
+    }
+    bodyLeft = Math.max(0, bodyLeft - chunk.length);
+  };
+  client.on("data", early);
+  early(head);
   server.once("data", (first: Buffer) => {
     server.pause();
-    // Another request on this connection would not be shown.
-    if (!UPGRADED.test(first.toString("latin1", 0, STATUS_LENGTH))) {
-      client.unpipe(server).once("data", () => client.destroy());
-      client.resume();
-    }
+    client.off("data", early);
     client.write(first);
     server.pipe(client);
+    if (first.toString("latin1", 0, UPGRADED.length) !== UPGRADED) {
+      client.once("data", () => client.destroy());
+      if (held.length > 0) client.end();
+      client.resume();
+      return;
+    }
+    for (const chunk of held) server.write(chunk);
+    if (client.readableEnded) server.end();
+    else client.pipe(server);
   });
 }
 
+/** The engine reads `%63reate` as `create`, so it is decoded here, too. */
 function targetOf(method: string, url: string): Pick<EngineCall, "method" | "path" | "query"> {
-  const [, path = url, query = ""] = TARGET.exec(url) ?? [];
-  return { method, path: decoded(path), query: new URLSearchParams(query) };
-}
-
-/** The engine reads `%63reate` as `create`. What cannot be decoded it refuses. */
-function decoded(path: string): string {
+  const [encoded = "", query] = url.split(/\?(.*)/s, 2);
+  let decoded = "";
   try {
-    return decodeURIComponent(path);
+    decoded = decodeURIComponent(encoded);
   } catch {
-    return path;
+    // It is none that an engine has.
   }
+  const [, path] = TARGET.exec(decoded) ?? [];
+  if (path === undefined)
+    throw new Fault("USAGE", `"${encoded.slice(0, SHOWN_LENGTH)}" is no path of the engine's`, {
+      remedy: "Use a path that begins with /.",
+    });
+  return { method, path, query: new URLSearchParams(query) };
 }
 
 function withoutLength(headers: IncomingHttpHeaders): IncomingHttpHeaders {
@@ -186,7 +209,7 @@ function withoutLength(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 }
 
 function readJson(text: string): unknown {
-  return text === "" ? {} : (JSON.parse(text) as unknown);
+  return text === "" ? {} : ((JSON.parse(text) as unknown) ?? {});
 }
 
 async function textOf(message: IncomingMessage): Promise<string> {

@@ -3,6 +3,8 @@
  * the policy; here it is seen that each container and each network is one of those that it is for, before the engine goes on.
  */
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { ControlClient } from "../../api/control-client.ts";
@@ -15,7 +17,7 @@ import {
   type SandboxPlace,
   type VolumeOptions,
   checkHeld,
-  checkMounted,
+  checkVolume,
   heldRequest,
   requirePlainKeys,
 } from "./container-request.ts";
@@ -24,14 +26,17 @@ import { type EngineCall, type EngineReply, type OnCall, askEngine } from "./eng
 const CLOSED_WITHIN_MS = 10_000;
 const CLOSED_POLL_MS = 5;
 /** What is started, entered or attached to. */
-const TOUCHED = /^\/containers\/([^/]+)\/(start|restart|unpause|update|exec|attach|attach\/ws)$/;
+const TOUCHED = /^\/containers\/([^/]+)\/(start|restart|unpause|rename|update|exec|attach|attach\/ws)$/;
 /** The ids of sandboxes; anybody may write anything into a label. */
 const ID = /^\d+-[0-9a-f]{4}$/;
 const JOINED = /^\/networks\/([^/]+)\/connect$/;
 const BUILDS: ReadonlySet<string> = new Set(["/build", "/session", "/grpc"]);
 /** Networks of these drivers: a link on the host that the kernel judges, or none at all. */
 const HELD_DRIVERS: ReadonlySet<string> = new Set(["bridge", "null"]);
+const PROJECT_LABEL = "com.docker.compose.project";
+const BRIDGE_NAME = "com.docker.network.bridge.name";
 const OK = 200;
+const NOT_FOUND = 404;
 const CREATED = 201;
 const DEFAULT_NETWORK = "bridge";
 export const NETWORK_PREFIX = "dns11-sandbox-";
@@ -61,6 +66,11 @@ interface Inspected {
   readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, unknown>> | null };
 }
 
+interface Listed {
+  readonly Id: string;
+  readonly Names?: readonly string[];
+}
+
 interface Network {
   readonly Id: string;
   readonly Name: string;
@@ -88,6 +98,7 @@ export class Sandbox {
   readonly #parts: SandboxParts;
   #policies: Policies;
   readonly #noted = new Set<string>();
+  readonly #projects = new Set<string>();
   /** By the ids of containers that it has, also of those that are gone. */
   readonly names = new Map<string, string>();
   /** The command has asked for a container. */
@@ -109,7 +120,9 @@ export class Sandbox {
     if (path === "/networks/create") return { reply: await this.#createNetwork(call) };
     if (path === "/services/create")
       throw new Fault("POLICY_NOT_HELD", "A service of a swarm cannot be held", { remedy: "Use docker compose up." });
-    if (path === "/volumes/create") checkVolume((await call.json()) as Volume, this.#parts.place);
+    if (path === "/images/create")
+      this.#note("images are pulled by Docker itself, which asks for their registries' names");
+    if (path === "/volumes/create") checkCreated((await call.json()) as Volume, this.#parts.place);
     await this.#touch(path, call);
     const [, network] = JOINED.exec(path) ?? [];
     if (network !== undefined) await this.#take([network]);
@@ -144,9 +157,29 @@ export class Sandbox {
     const request = heldRequest((await call.json()) as CreateBody, place, name);
     for (const other of request.sharedWith) await this.#requireOwn(other, name);
     for (const note of request.notes) this.#note(note);
+    for (const volume of request.volumes) await this.#requireHeldVolume(volume, name);
+    await this.#noteProject(request.body.Labels?.[PROJECT_LABEL]);
     if (request.usesOwnNetwork) await this.#makeOwnNetwork();
     await this.#take(request.networks);
     return request.body;
+  }
+
+  async #requireHeldVolume(volume: string, name: string): Promise<void> {
+    const found = await this.#askJson<{ readonly Driver?: string; readonly Options?: VolumeOptions }>(
+      `/volumes/${encodeURIComponent(volume)}`,
+    );
+    if (found !== undefined) checkVolume(found.Driver, found.Options, this.#parts.place, name);
+  }
+
+  /** Compose starts nothing that runs already. */
+  async #noteProject(project: string | undefined): Promise<void> {
+    if (project === undefined || this.#projects.has(project)) return;
+    this.#projects.add(project);
+    for (const { Id: id, Names: names } of await this.#list(`${PROJECT_LABEL}=${project}`))
+      if (!this.names.has(id))
+        this.#note(
+          `${plainName(names?.[0] ?? id)} runs already, and is not held: it may pass on what others may not. Stop the project before`,
+        );
   }
 
   async #requireOwn(reference: string, name: string): Promise<void> {
@@ -161,25 +194,39 @@ export class Sandbox {
     );
   }
 
-  /** A container that it does not have yet is taken into it, with its networks. */
+  /** A container that is changed, entered or started is taken into it. */
   async #touch(path: string, call?: EngineCall): Promise<void> {
-    const [, reference, what] = TOUCHED.exec(path) ?? [];
+    const [, reference, what = ""] = TOUCHED.exec(path) ?? [];
     if (reference === undefined) return;
+    if (what === "exec" || what === "update") checkChange((await call?.json()) as Change, reference);
+    await this.#takeContainer(reference, what === "rename");
+  }
+
+  async #takeContainer(reference: string, isRenamed = false): Promise<void> {
     const found = await this.#inspect(reference);
     if (found === undefined) return;
-    const name = plainName(found.Name);
-    if (what === "exec" || what === "update") checkChange((await call?.json()) as Change, name);
     this.isUsed = true;
-    this.names.set(found.Id, name);
-    if (this.#isOwn(found)) return;
     const { place } = this.#parts;
-    for (const note of checkHeld(found.HostConfig ?? {}, place, name)) this.#note(note);
+    const name = plainName(found.Name);
+    const isOwn = this.#isOwn(found);
+    // Also one of its own: what is mounted may lead elsewhere by now.
+    const notes = checkHeld(found.HostConfig ?? {}, place, name);
+    if (isOwn) {
+      this.names.set(found.Id, name);
+      return;
+    }
+    if (isRenamed)
+      throw new Fault("POLICY_NOT_HELD", `${name} is held by its name`, {
+        remedy: "Rename it outside of the sandbox.",
+      });
+    for (const note of notes) this.#note(note);
     const former = found.Config?.Labels?.[SANDBOX_LABEL];
     await this.#take(Object.keys(found.NetworkSettings?.Networks ?? {}), [
       takenPolicy("container", name),
       // What that sandbox has closed would stay closed.
       ...(former !== undefined && ID.test(former) ? [ownPolicy(former)] : []),
     ]);
+    this.names.set(found.Id, name);
     if (found.State?.Running === true)
       this.#note(
         `${name} runs already: what it did before this moment was not held, and what is open to it stays open`,
@@ -189,6 +236,13 @@ export class Sandbox {
 
   /** The engine makes it, and it is closed before anybody learns of it. */
   async #createNetwork(call: EngineCall): Promise<EngineReply> {
+    const { Options: options } = (await call.json()) as { readonly Options?: Readonly<Record<string, string>> | null };
+    const bridge = options?.[BRIDGE_NAME];
+    // What else is on it is no container, and would be a neighbour.
+    if (bridge !== undefined && existsSync(join("/sys/class/net", basename(bridge))))
+      throw new Fault("POLICY_NOT_HELD", `The host has a link ${bridge} already`, {
+        remedy: `Delete the option ${BRIDGE_NAME}.`,
+      });
     const reply = await call.forward();
     if (reply.status === CREATED) await this.#take([(JSON.parse(reply.text) as Pick<Network, "Id">).Id]);
     return reply;
@@ -278,9 +332,14 @@ export class Sandbox {
     return config?.Labels?.[SANDBOX_LABEL] === this.#parts.place.id;
   }
 
-  async #listOwn(): Promise<readonly { readonly Id: string; readonly Names?: readonly string[] }[]> {
-    const filters = JSON.stringify({ label: [`${SANDBOX_LABEL}=${this.#parts.place.id}`] });
-    return (await this.#askJson(`/containers/json?filters=${encodeURIComponent(filters)}`)) ?? [];
+  async #listOwn(): Promise<readonly Listed[]> {
+    return await this.#list(`${SANDBOX_LABEL}=${this.#parts.place.id}`);
+  }
+
+  /** Those that run. */
+  async #list(label: string): Promise<readonly Listed[]> {
+    const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
+    return (await this.#askJson(`/containers/json?filters=${filters}`)) ?? [];
   }
 
   async #inspect(reference: string): Promise<Inspected | undefined> {
@@ -290,7 +349,9 @@ export class Sandbox {
   /** Undefined where there is none: the engine itself says so. */
   async #askJson<T>(path: string): Promise<T | undefined> {
     const { status, text } = await askEngine(this.#parts.engine, "GET", path);
-    return status === OK ? (JSON.parse(text) as T) : undefined;
+    if (status === OK) return JSON.parse(text) as T;
+    if (status === NOT_FOUND) return undefined;
+    throw new Fault("ENGINE_AWAY", `The engine answers ${status}: ${text.trim()}`, { remedy: "Look at its log." });
   }
 
   #note(text: string): void {
@@ -302,12 +363,13 @@ export class Sandbox {
 
 interface Volume {
   readonly Name?: string;
+  readonly Driver?: string;
   readonly DriverOpts?: VolumeOptions;
 }
 
-function checkVolume(volume: Volume, place: SandboxPlace): void {
+function checkCreated(volume: Volume, place: SandboxPlace): void {
   requirePlainKeys(volume);
-  checkMounted(volume.DriverOpts?.["device"] ?? "", place, `volume ${volume.Name}`);
+  checkVolume(volume.Driver, volume.DriverOpts, place, `volume ${volume.Name}`);
 }
 
 /** The body of an exec, or of an update. */

