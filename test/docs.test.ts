@@ -82,6 +82,7 @@ test("every flag that a document names belongs to a command, and every command i
     "net",
     "context",
     "device-cgroup-rule",
+    "restart",
     "pid",
     "config",
     "add-host",
@@ -126,6 +127,7 @@ test("every flag that a document names belongs to a command, and every command i
     "device",
     "context",
     "device-cgroup-rule",
+    "restart",
     "pid",
   ]);
   for (const [path, text] of current) {
