@@ -240,7 +240,7 @@ export function checkHeld(host: HostConfig, place: SandboxPlace, name: string): 
 }
 
 /** Throws a Fault if whoever has this mounted can start containers that nobody holds. */
-export function checkMounted(source: string, { sockets }: SandboxPlace, name: string): void {
+function checkMounted(source: string, { sockets }: SandboxPlace, name: string): void {
   if (!source.startsWith("/") || !sockets.some((path) => leadsTo(source, path))) return;
   throw unheld(
     name,
