@@ -33,8 +33,8 @@ export interface RouteState {
     readonly tls?: (TlsFailure & { readonly advice: string }) | undefined;
     /** How it failed names of this zone last: a response code, "late" or "silent". */
     readonly failed?: { readonly what: string; readonly tookMs?: number } | undefined;
-    /** How long it usually takes to answer. */
-    readonly usualMs?: number | undefined;
+    /** How long most of its answers take at least. */
+    readonly leastMs?: number | undefined;
   }[];
   /** Where servers of the host are listed. */
   readonly places?: readonly { readonly server: string; readonly file: string; readonly line: number }[];

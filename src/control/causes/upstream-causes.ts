@@ -145,8 +145,7 @@ function listOf(servers: Servers): string {
 
 function lateCause(name: string, servers: Servers, change: (some: Servers) => Parameters<typeof cause>[2]): Cause {
   const tookMs = Math.max(...servers.map(({ failed }) => failed?.tookMs ?? 0));
-  // A few late answers raise what is usual, and do not make it as slow as they are.
-  const slow = servers.filter(({ usualMs = 0 }) => usualMs > Math.max(SLOW_MS, tookMs / 2));
+  const slow = servers.filter(({ leastMs = 0 }) => leastMs > Math.max(SLOW_MS, tookMs / 2));
   const has = servers.length === 1 ? "has" : "have";
   const took = `${(tookMs / 1_000).toFixed(1)} s, when nobody waits any more`;
   const whose = slow.length > 0 ? "so slow are all of the answers" : "the servers of its zone may be slow or away";

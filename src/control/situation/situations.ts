@@ -33,9 +33,6 @@ import { NOT_QUERIED, type Move, type RouteState, type Situation, type PolicyRef
 import { sharedOwner } from "../containers/find-container.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
-/** Of fewer nothing is usual: the first answer may be the late one. */
-const USUAL_ANSWERS = 16;
-
 const LOGGED: ReadonlySet<Refusal["reason"]> = new Set([
   "private",
   "peers",
@@ -312,7 +309,7 @@ export class Situations {
           isTcpBlocked: !isDown && found?.isTcpBlocked(now) === true,
           tls: found?.tls?.failure && { ...found.tls.failure, advice: tlsAdvice(found.tls.failure.kind, server) },
           failed: found?.failureOf(zone),
-          usualMs: (health?.counters.answers ?? 0) < USUAL_ANSWERS ? undefined : health?.rttMs,
+          leastMs: health?.leastMs,
         };
       }),
       places: this.#hostPlaces(),

@@ -19,6 +19,8 @@ import { TLS_FAILED } from "../../base/model/tls-failure.ts";
 const GAIN = 1 / 8;
 const VARIANCE_GAIN = 1 / 4;
 const DEVIATIONS = 4;
+/** Of fewer answers nothing is usual: the first one may be the late one. */
+const USUAL_ANSWERS = 16;
 
 /** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
 const ABSENT = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
@@ -59,6 +61,15 @@ export class Health {
   /** Usual response time; undefined until the first answer. */
   get rttMs(): number | undefined {
     return this.#rttMs;
+  }
+
+  /**
+   * How long most answers take at least; undefined after few of them. Between quick ones some late ones raise what is usual, and what
+   * it deviates by even more.
+   */
+  get leastMs(): number | undefined {
+    if (this.#rttMs === undefined || this.counters.answers < USUAL_ANSWERS) return undefined;
+    return this.#rttMs - this.#deviationMs;
   }
 
   /** Usual deviation from that. */

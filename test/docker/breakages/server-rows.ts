@@ -10,6 +10,7 @@ import type { Shop } from "./shop.ts";
 
 const TCP_WALL = "table inet wall { chain out { type filter hook output priority 0; tcp dport 53 drop; }; }";
 const OTHER_SERVER = "127.0.0.2";
+const QUICK = 5;
 
 /** The host's own, which dns11 reads. */
 function hostFile({ engine }: Shop): string {
@@ -100,7 +101,16 @@ export const SERVER_ROWS: readonly Breakage[] = [
     what: "A server answers too late",
     code: "upstream-slow",
     isWarning: true,
-    break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "6000.slow.test" }),
+    break: async (shop) => {
+      const client = await shop.called("shop-web-1");
+      let asked = 0;
+      // A server of which all answers were late would be slow itself.
+      const ask = async (): Promise<void> => {
+        for (let each = 0; each < QUICK; each++) await dig(client, `quick-${(asked += 1)}.ok.test`);
+        await dig(client, "+time=2", "6000.slow.test");
+      };
+      return { client, name: "6000.slow.test", ask };
+    },
   },
   {
     what: "The name of the outside world does not exist",

@@ -20,6 +20,20 @@ test("a server that is silent for one container is down for that one alone, if a
   assert.deepEqual(changes, ["down: does not answer (observed by one container only)"]);
 });
 
+test("some late answers between quick ones do not make all of them late", () => {
+  const { health } = watched();
+  const answered = (count: number, tookMs: number): number | undefined => {
+    for (let each = 0; each < count; each++) health.recordAnswer(0, tookMs);
+    return health.leastMs;
+  };
+  assert.equal(answered(15, 1), undefined);
+  for (let round = 0; round < 5; round++) {
+    assert.ok((answered(6, 6_000) ?? 0) < 2_000);
+    answered(10, 1);
+  }
+  assert.ok((answered(20, 6_000) ?? 0) > 4_000);
+});
+
 test("a query of another container that has just been sent proves nothing yet", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
