@@ -7,7 +7,9 @@ import { LIMITS } from "../../base/limits.ts";
 
 /** Those that dns11 reads in any case. `test/unit/container/facts/label-keys.test.ts` looks for others in the code. */
 const ALWAYS = [
-  ...["address-order", "answers", "dns", "enable", "health", "kind", "names", "policy", "ports"].map(ofDns11),
+  ...["address-order", "answers", "dns", "enable", "health", "kind", "names", "policy", "ports", "sandbox"].map(
+    ofDns11,
+  ),
   ...["project", "ptr", "search", "service", "stopped", "ttl"].map(ofDns11),
   ...["project", "service", "version", "container-number", "oneoff", "config-hash"].map(ofCompose),
   ...["project.config_files", "project.working_dir"].map(ofCompose),

@@ -83,24 +83,15 @@ export interface HeldRequest {
   readonly notes: readonly string[];
 }
 
-/** What is read here, by its lower-case form: the engine reads it in any letter case. */
+/** What is read here; the engine reads it in any letter case. */
 const READ = new Map(
-  [
-    ...[
-      "Labels",
-      "HostConfig",
-      "NetworkingConfig",
-      "EndpointsConfig",
-      "Privileged",
-      "CapAdd",
-      "CapDrop",
-      "NetworkMode",
-    ],
-    ...["UsernsMode", "Binds", "Mounts", "Type", "Source", "Dns", "RestartPolicy", "Name"],
-    ...["Devices", "PathOnHost", "VolumeOptions", "DriverConfig", "Options"],
-    ...["DriverOpts", "VolumesFrom", "PidMode", "DeviceCgroupRules", "ReadonlyPaths", "LogConfig"],
-    ...["NetworkID", "Driver"],
-  ].map((key) => [folded(key), key]),
+  (
+    "Binds CapAdd CapDrop DeviceCgroupRules Devices Dns Driver DriverConfig DriverOpts EndpointsConfig HostConfig Labels LogConfig " +
+    "Mounts Name NetworkID NetworkMode NetworkingConfig Options PathOnHost PidMode Privileged ReadonlyPaths RestartPolicy Source " +
+    "Type UsernsMode VolumeOptions VolumesFrom"
+  )
+    .split(" ")
+    .map((key) => [folded(key), key]),
 );
 
 /** Throws a Fault where the container cannot be held. */
@@ -108,17 +99,8 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
   const host = body.HostConfig ?? {};
   const mounts = host.Mounts ?? [];
   const volumes = mounts.flatMap(({ VolumeOptions: options }) => [options, options?.DriverConfig]);
-  for (const part of [
-    host.LogConfig,
-    body,
-    host,
-    body.NetworkingConfig,
-    host.RestartPolicy,
-    ...(host.Devices ?? []),
-    ...mounts,
-    ...volumes,
-  ])
-    requirePlainKeys(part ?? {});
+  const parts = [body, host, body.NetworkingConfig, host.LogConfig, host.RestartPolicy, ...(host.Devices ?? [])];
+  for (const part of [...parts, ...mounts, ...volumes]) requirePlainKeys(part ?? {});
   const notes = checkHeld(host, place, name);
   const mode = host.NetworkMode ?? "";
   const isOwn = DEFAULT_NETWORKS.has(mode);

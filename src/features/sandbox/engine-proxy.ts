@@ -141,7 +141,9 @@ async function tunnel(
   try {
     const none = async (): Promise<never> => await Promise.reject(new Error("its body cannot be read"));
     const outcome = await onCall({ ...targetOf(method, url), json: none, forward: none });
-    if (outcome !== undefined) throw new Error(`${method} ${url} cannot be upgraded`);
+    // The end of a body in chunks would have to be looked for.
+    if (outcome !== undefined || incoming.headers["transfer-encoding"] !== undefined)
+      throw new Error(`${method} ${url} cannot be upgraded like this`);
   } catch (error) {
     const text = messageOf(error);
     const length = Buffer.byteLength(text);
