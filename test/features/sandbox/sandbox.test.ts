@@ -132,6 +132,21 @@ test("what cannot be held is not started, and the reason says which line to chan
   assert.deepEqual(await existing(), ["other"]);
 });
 
+test("what was made is looked at again when it starts", async () => {
+  const place = join(folder, "place");
+  mkdirSync(place);
+  const swap = `rmdir ${place} && ln -s ${world.engine.folder} ${place}`;
+  const { code, stderr } = await sandbox(
+    [],
+    "sh",
+    "-c",
+    `docker create --name later -v ${place}:/x agent && ${swap} && docker start later`,
+  );
+  assert.notEqual(code, 0);
+  assert.match(stderr, /later cannot be held: it mounts .*place/);
+  await world.engine.docker("rm", "later");
+});
+
 test("a program with the rights of root is not started in a container of the sandbox", async () => {
   const script = `docker run -d --rm --name held agent sleep 60 && docker exec --privileged held id; docker update --restart always held; docker rm -f held`;
   const { stderr } = await sandbox([], "sh", "-c", script);
