@@ -243,11 +243,21 @@ export class Enforcement {
     const entry = this.#entries.get(id);
     this.#entries.delete(id);
     for (const end of [...(entry?.waiting ?? [])]) end();
-    const refused = this.refused(id);
-    if (refused.length > 0) this.#ended.set(id, refused);
-    for (const [oldest] of this.#ended) if (this.#ended.size > ENDED_MAX) this.#ended.delete(oldest);
+    this.#keepRefused(id);
     // Where that fails, the next run removes it.
     this.#opened?.remove(id).catch(() => undefined);
+  }
+
+  #keepRefused(id: string): void {
+    let refused;
+    try {
+      refused = this.refused(id);
+    } catch {
+      // Another program may have removed the tables.
+      return;
+    }
+    if (refused.length > 0) this.#ended.set(id, refused);
+    for (const [oldest] of this.#ended) if (this.#ended.size > ENDED_MAX) this.#ended.delete(oldest);
   }
 
   #become(id: string, entry: Entry, state: EnforcementState): void {

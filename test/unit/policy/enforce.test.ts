@@ -17,7 +17,7 @@ import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
 import { readPattern } from "../../../src/base/model/name-pattern.ts";
 import { readRule } from "../../../src/policy/model/policy-rule.ts";
 import type { Policy } from "../../../src/policy/model/policy.ts";
-import type { Opening } from "../../../src/policy/table/policy-table.ts";
+import type { Opening, RefusedAddress } from "../../../src/policy/table/policy-table.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
 const ID = "a".repeat(64);
@@ -64,6 +64,7 @@ class World {
   readonly states: EnforcementState[] = [];
   apply = async (): Promise<void> => undefined;
   open = async (): Promise<void> => undefined;
+  refused = (): RefusedAddress[] => [];
   lose = (): void => undefined;
   removed = 0;
   keptLinks: number[] | undefined;
@@ -82,7 +83,7 @@ class World {
             this.livesMs.push(lifeMs);
             return this.open();
           },
-          refused: () => [],
+          refused: () => this.refused(),
           openCount: () => 0,
           removeLinksBut: async (kept) => await Promise.resolve(void (this.keptLinks = [...kept])),
         });
@@ -126,6 +127,22 @@ for (const [what, prepare] of [
     }
   });
 }
+
+test("where packets were refused is known of a container that is gone, and not where the tables are", async () => {
+  for (const [refused, expected] of [
+    [() => [{ address: Uint8Array.of(192, 0, 2, 9), protocol: 6, port: 80 }], 1],
+    [() => assert.fail("another program has removed the set"), 0],
+  ] as const) {
+    const world = new World();
+    assert.equal(await world.answered(), true);
+    world.refused = refused;
+    world.wanted = undefined;
+    world.enforcement.update(ID);
+    assert.equal(world.enforcement.ended.get(ID)?.length ?? 0, expected);
+    await waitFor("its removal", () => (world.removed === 1 ? true : undefined));
+    world.enforcement.close();
+  }
+});
 
 test("what an operator allows for a while is open for no longer, beside what rules open", async () => {
   const address = Uint8Array.of(192, 0, 2, 1);
