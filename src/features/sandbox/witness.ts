@@ -18,6 +18,9 @@ const STREAM_LAG_MS = 100;
 /** Names of other containers, and of the machine, are no news. */
 const OUTSIDE: ReadonlySet<QueryReport["result"]> = new Set(["cached", "stale", "forwarded", "failed"]);
 
+/** Of these protocols the kernel's record has something else where others have a port. */
+const WITHOUT_PORT = /^\[?([^\]]*?)\]?:\d+\/(icmp|icmpv6)$/;
+
 /** In the order of their first query. */
 interface AskedName {
   readonly name: string;
@@ -40,12 +43,6 @@ export interface SandboxReport {
   readonly isPartial: boolean;
 }
 
-interface Counted {
-  readonly name: string;
-  readonly by: string;
-  times: number;
-}
-
 export class Witness {
   readonly traffic = new Traffic();
   readonly #client: ControlClient;
@@ -55,7 +52,7 @@ export class Witness {
   readonly #isEnforced: boolean;
   readonly #sinceMs = Date.now();
   readonly #end = new AbortController();
-  readonly #asked = new Map<string, Counted>();
+  readonly #asked = new Map<string, AskedName>();
   #missed = 0;
   /** Another process of dns11 does not know what this one had recorded. */
   isPartial = false;
@@ -109,12 +106,11 @@ export class Witness {
     const lower = name.toLowerCase();
     const key = keyOf(container, lower);
     const known = this.#asked.get(key);
-    if (known !== undefined) known.times++;
-    else if (this.#asked.size < NAMES_MAX) this.#asked.set(key, { name: lower, by: container, times: 1 });
-    else {
+    if (known === undefined && this.#asked.size >= NAMES_MAX) {
       this.#missed++;
       return;
     }
+    this.#asked.set(key, { name: lower, by: container, times: (known?.times ?? 0) + 1 });
     this.traffic.addQuery(query);
   }
 
@@ -149,7 +145,9 @@ export class Witness {
     }));
     return [...(report?.ended ?? []), ...(running ?? [])].flatMap(({ containerId, refused }) => {
       const by = this.#names.get(containerId);
-      return by === undefined ? [] : refused.map((address) => ({ address, by }));
+      return by === undefined
+        ? []
+        : refused.map((address) => ({ address: address.replace(WITHOUT_PORT, "$1 ($2)"), by }));
     });
   }
 

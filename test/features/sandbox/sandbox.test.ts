@@ -89,6 +89,16 @@ test("an allowed name is resolved and reached, nothing else is, and the end says
   assert.deepEqual(await existing(), [], "nothing is left");
 });
 
+test("what has no port is refused as well, and not said to be reached", async () => {
+  const { stderr } = await sandbox(
+    [],
+    ...sh(`sleep 1; ping -c 1 -W 1 ${STRANGER}; sleep 1`, "--cap-add", "NET_RAW", "--name", "pinger"),
+  );
+  assert.match(stderr, /pinger has NET_RAW: .*Delete --cap-add NET_RAW/);
+  assert.match(stderr, /^dns11: refused +198\.51\.100\.66 \(icmp\) +pinger +packets$/m);
+  assert.doesNotMatch(stderr, /^dns11: reached/m);
+});
+
 test("no name and no packet leaves with the first instructions", async () => {
   await arrivesNothing(async () => {
     for (let each = 1; each <= STARTS; each++) {
