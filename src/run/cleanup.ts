@@ -16,7 +16,7 @@ import { type CleanupResult, removeOrphanedRules } from "../container/rules/orph
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
 import type { ContainerJson } from "../container/watch/engine-json.ts";
-import { isUp } from "../container/watch/translate.ts";
+import { bareName, isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
@@ -139,7 +139,7 @@ interface Tools {
 }
 
 async function cleanContainer(json: ContainerJson, { host, runner, memory }: Tools): Promise<CleanupResult> {
-  const name = json.Name.replace(/^\//, "");
+  const name = bareName(json.Name);
   const claim = {
     containerId: json.Id,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",

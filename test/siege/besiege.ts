@@ -22,6 +22,16 @@ export const ATTACKS: readonly Attack[] = [
   ...MACHINE_ATTACKS,
 ].filter(({ about }) => new RegExp(CHOSEN).test(about));
 
+export function atBirth(siegeOf: () => Siege): void {
+  test("nothing gets out by the first instructions of containers, and what is allowed succeeds", async (context) => {
+    const siege = siegeOf();
+    const { count, refused } = await births(siege, STARTS);
+    assert.deepEqual(await siege.leaks(), []);
+    assert.deepEqual(refused, []);
+    context.diagnostic(`${count} starts`);
+  });
+}
+
 export function besiege(suite: Suite): void {
   let siege: Siege;
   let attacker: Attacker;
@@ -67,12 +77,7 @@ export function besiege(suite: Suite): void {
     assert.deepEqual(await siege.leaks(), []);
   });
 
-  test("nothing gets out by the first instructions of containers, and what is allowed succeeds", async (context) => {
-    const { count, refused } = await births(siege, STARTS);
-    assert.deepEqual(await siege.leaks(), []);
-    assert.deepEqual(refused, []);
-    context.diagnostic(`${count} starts`);
-  });
+  atBirth(() => siege);
 
   test("nothing gets out while policies are reloaded under load, and what is allowed succeeds", async (context) => {
     const happens = async (): Promise<void> => {

@@ -237,7 +237,8 @@ function isMac(text: string | undefined): text is string {
   return text !== undefined && /^[\da-f]{2}(:[\da-f]{2}){5}$/.test(text);
 }
 
-function bareName(name: string): string {
+/** The engine writes a slash before the name of a container. */
+export function bareName(name: string): string {
   return name.startsWith("/") ? name.slice(1) : name;
 }
 

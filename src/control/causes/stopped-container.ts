@@ -4,6 +4,7 @@
  */
 import type { SplitLabels } from "../../container/facts/labels.ts";
 import type { ContainerJson, EndpointJson, ListedJson } from "../../container/watch/engine-json.ts";
+import { bareName } from "../../container/watch/translate.ts";
 import type { StoppedContainer } from "./known-container.ts";
 
 /** The time of a container that has never ended. */
@@ -15,7 +16,7 @@ export function fromList(
 ): StoppedContainer {
   return {
     id,
-    name: names?.[0]?.replace(/^\//, "") ?? "",
+    name: bareName(names?.[0] ?? ""),
     state: state ?? "",
     exitCode: undefined,
     atMs: undefined,
@@ -35,7 +36,7 @@ export function fromInspect(
   const isUpAgain = state?.Running === true && state.Restarting !== true;
   return {
     ...fromList(listed, split),
-    name: name.replace(/^\//, ""),
+    name: bareName(name),
     ...(config?.NetworkMode !== undefined && { networkMode: config.NetworkMode }),
     ...(restarts !== undefined && { restarts }),
     exitCode: finished === NEVER || isUpAgain ? undefined : state?.ExitCode,

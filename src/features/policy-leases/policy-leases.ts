@@ -165,7 +165,9 @@ export class PolicyLeases {
   /** Puts the policies of a line into force in place of those of the line before; a mistake leaves them. */
   async handle(lease: Lease, text: string): Promise<LineResult> {
     try {
-      const { policies, after = "closed", isOnlyEnd } = fieldsOf(text);
+      const fields = fieldsOf(text);
+      const { policies, after = "closed" } = fields;
+      const isOnlyEnd = policies === undefined && fields.after !== undefined;
       if (isOnlyEnd && lease.policies.length > 0) return this.#changeEnd(lease, after);
       const read = await this.#read(policies, lease);
       this.#admit(lease, read);
@@ -422,13 +424,7 @@ type LineResult =
   | { readonly policies: readonly string[]; readonly notHeld?: readonly string[] }
   | { readonly error: string; readonly code: string };
 
-interface Fields {
-  readonly policies: unknown;
-  readonly after: PolicyLeaseEnd | undefined;
-  readonly isOnlyEnd: boolean;
-}
-
-function fieldsOf(text: string): Fields {
+function fieldsOf(text: string): { readonly policies: unknown; readonly after: PolicyLeaseEnd | undefined } {
   let read: unknown;
   try {
     read = JSON.parse(text);
@@ -439,6 +435,5 @@ function fieldsOf(text: string): Fields {
   const [unknown] = Object.keys(more);
   if (unknown !== undefined) throw badPolicy(`Unknown key "${unknown}": a line has "policies" and "after"`);
   if (after !== undefined && !ENDS.includes(after)) throw badPolicy(`Invalid "after": use "closed" or "open"`);
-  const isOnlyEnd = policies === undefined && after !== undefined;
-  return { policies, after: after as PolicyLeaseEnd | undefined, isOnlyEnd };
+  return { policies, after: after as PolicyLeaseEnd | undefined };
 }

@@ -9,7 +9,6 @@ import type { Command } from "commander";
 import { addExamples } from "../../../cmd/help/help-layout.ts";
 import { note } from "../../../cmd/options/container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "../../../cmd/options/control-options.ts";
-import { policiesIn } from "../../../cmd/process/policy-file.ts";
 import { EXIT } from "../../../cmd/process/exit-code.ts";
 import { OwnServer } from "../../../cmd/process/own-server.ts";
 import { Signals, exitCode, readyClient } from "../../../cmd/run-with.ts";
@@ -83,7 +82,7 @@ async function runSandbox(words: readonly string[], options: SandboxOptions): Pr
     throw new Fault("USAGE", "dns11 sandbox needs a command", {
       remedy: "For example: dns11 sandbox --allow api.example.com -- docker run --rm -it agent",
     });
-  const policyFor = policyOf(options);
+  const policyFor = await policyOf(options);
   // Better now than when all has been seen.
   for (const file of [options.report, options.learn]) if (typeof file === "string") requireWritable(file);
   const { socketPath: engine } = engineAddress(options.host, process.env);
@@ -244,8 +243,8 @@ async function tell(witness: Witness, { learn, report }: SandboxOptions): Promis
   }
 }
 
-function policyOf({ allow, policy, learn }: SandboxOptions): Held["policyFor"] {
-  const [written = {}, ...others] = policy === undefined ? [] : Object.values(policiesIn(policy));
+async function policyOf({ allow, policy, learn }: SandboxOptions): Promise<Held["policyFor"]> {
+  const [written = {}, ...others] = policy === undefined ? [] : await policiesOf(policy);
   if (others.length > 0)
     throw new Fault("BAD_POLICY", `"${policy}" has ${others.length + 1} policies`, {
       remedy: "A sandbox has one: leave the others out.",
@@ -254,6 +253,11 @@ function policyOf({ allow, policy, learn }: SandboxOptions): Held["policyFor"] {
   const kept = Object.fromEntries(Object.entries(fields).filter(([key]) => !OF_SANDBOX.has(key)));
   const mode = learn === undefined ? "enforce" : "learn";
   return (scopes) => ({ ...kept, for: scopes, mode, addresses: "enforce", allow: [...own, ...allow] });
+}
+
+async function policiesOf(file: string): Promise<readonly object[]> {
+  const { policiesIn } = await import("../../../cmd/process/policy-file.ts");
+  return Object.values(policiesIn(file));
 }
 
 /** Nobody else may connect to a socket in it, and no container is likely to mount it. */

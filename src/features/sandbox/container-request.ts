@@ -121,7 +121,7 @@ export function heldRequest(body: CreateBody, place: SandboxPlace, name: string)
   return {
     networks: [...new Set([...named, ...byId])].filter((network) => !["", "none", place.network].includes(network)),
     volumes: [
-      ...(host.Binds ?? []).map((bind) => bind.split(":", 1)[0] ?? ""),
+      ...bindSources(host),
       ...(host.Mounts ?? []).flatMap(({ Type: type, Source: source }) => (type === "volume" ? (source ?? []) : [])),
     ].filter((source) => source !== "" && !source.startsWith("/")),
     usesOwnNetwork: isOwn || named.includes(place.network),
@@ -189,12 +189,12 @@ export function checkHeld(host: HostConfig, place: SandboxPlace, name: string): 
     );
   const mounts = host.Mounts ?? [];
   const sources = [
-    ...(host.Binds ?? []).map((bind) => bind.split(":", 1)[0]),
-    ...mounts.flatMap(({ Type: type, Source: source }) => (type === "bind" ? source : [])),
+    ...bindSources(host),
+    ...mounts.flatMap(({ Type: type, Source: source }) => (type === "bind" ? (source ?? []) : [])),
   ];
   for (const { VolumeOptions: options } of mounts)
     checkVolume(options?.DriverConfig?.Name, options?.DriverConfig?.Options, place, name);
-  for (const source of sources) checkMounted(source ?? "", place, name);
+  for (const source of sources) checkMounted(source, place, name);
   const disk = (host.Devices ?? []).find(({ PathOnHost: path = "" }) => mayBeDisk(path));
   if (disk !== undefined)
     throw unheld(name, `has the disk ${disk.PathOnHost}`, "Delete --device (devices:), and mount a folder of it.");
@@ -219,6 +219,11 @@ export function checkHeld(host: HostConfig, place: SandboxPlace, name: string): 
   return hasRawFrames(host)
     ? [`${name} has NET_RAW: in its first milliseconds its frames go where a neighbour's may. Delete --cap-add NET_RAW`]
     : [];
+}
+
+/** Folders of the host, and volumes by their names. */
+function bindSources({ Binds: binds }: HostConfig): string[] {
+  return (binds ?? []).map((bind) => bind.split(":", 1)[0] ?? "");
 }
 
 /** Throws a Fault if whoever has this mounted can start containers that nobody holds. */

@@ -2,9 +2,15 @@
  * EngineProxy: a socket that passes requests on to an engine. Each is shown first, and may be changed, answered here, or wait. What a
  * request upgrades to, such as the streams of a terminal, is passed on as it is.
  */
-import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, createServer, request } from "node:http";
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  createServer,
+  request,
+} from "node:http";
 import { type Socket, connect } from "node:net";
-import type { Server } from "node:http";
 
 import { Fault, reasonOf, reasonWithRemedy } from "../../base/lib/fault.ts";
 

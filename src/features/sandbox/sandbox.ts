@@ -10,6 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlClient } from "../../api/control-client.ts";
 import type { PolicyHold } from "../../api/policy-hold.ts";
 import { Fault } from "../../base/lib/fault.ts";
+import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
+import { bareName } from "../../container/watch/translate.ts";
 import {
   type CreateBody,
   type HostConfig,
@@ -33,7 +35,6 @@ const JOINED = /^\/networks\/([^/]+)\/connect$/;
 const BUILDS: ReadonlySet<string> = new Set(["/build", "/session", "/grpc"]);
 /** Networks of these drivers: a link on the host that the kernel judges, or none at all. */
 const HELD_DRIVERS: ReadonlySet<string> = new Set(["bridge", "null"]);
-const PROJECT_LABEL = "com.docker.compose.project";
 const BRIDGE_NAME = "com.docker.network.bridge.name";
 const OK = 200;
 const NOT_FOUND = 404;
@@ -114,8 +115,7 @@ export class Sandbox {
   readonly onCall: OnCall = async (call) => {
     const { method, path } = call;
     if (BUILDS.has(path)) this.#note("steps of docker build are not held: build before, without dns11 sandbox");
-    if (path.endsWith("/attach/ws")) await this.#touch(path);
-    if (method !== "POST") return undefined;
+    if (method !== "POST" && !path.endsWith("/attach/ws")) return undefined;
     if (path === "/containers/create") return { body: await this.#create(call) };
     if (path === "/networks/create") return { reply: await this.#createNetwork(call) };
     if (path === "/services/create")
@@ -123,7 +123,7 @@ export class Sandbox {
     if (path === "/images/create")
       this.#note("images are pulled by Docker itself, which asks for their registries' names");
     if (path === "/volumes/create") checkCreated((await call.json()) as Volume, this.#parts.place);
-    await this.#touch(path, call);
+    await this.#touch(call);
     const [, network] = JOINED.exec(path) ?? [];
     if (network !== undefined) await this.#take([network]);
     return undefined;
@@ -132,13 +132,13 @@ export class Sandbox {
   /** Those of its containers that it has started and that run: their names. */
   async running(): Promise<string[]> {
     const listed = await this.#listOwn();
-    return listed.map(({ Names: names }) => plainName(names?.[0] ?? ""));
+    return listed.map(({ Names: names }) => bareName(names?.[0] ?? ""));
   }
 
   /** The same with those that ran before. */
   async allRunning(): Promise<string[]> {
     const taken = await Promise.all([...this.names.keys()].map(async (id) => await this.#inspect(id)));
-    const left = taken.flatMap((each) => (each?.State?.Running === true ? plainName(each.Name) : []));
+    const left = taken.flatMap((each) => (each?.State?.Running === true ? bareName(each.Name) : []));
     return [...new Set([...(await this.running()), ...left])];
   }
 
@@ -158,7 +158,7 @@ export class Sandbox {
     for (const other of request.sharedWith) await this.#requireOwn(other, name);
     for (const note of request.notes) this.#note(note);
     for (const volume of request.volumes) await this.#requireHeldVolume(volume, name);
-    await this.#noteProject(request.body.Labels?.[PROJECT_LABEL]);
+    await this.#noteProject(request.body.Labels?.[COMPOSE_LABEL.project]);
     if (request.usesOwnNetwork) await this.#makeOwnNetwork();
     await this.#take(request.networks);
     return request.body;
@@ -175,10 +175,10 @@ export class Sandbox {
   async #noteProject(project: string | undefined): Promise<void> {
     if (project === undefined || this.#projects.has(project)) return;
     this.#projects.add(project);
-    for (const { Id: id, Names: names } of await this.#list(`${PROJECT_LABEL}=${project}`))
+    for (const { Id: id, Names: names } of await this.#list(`${COMPOSE_LABEL.project}=${project}`))
       if (!this.names.has(id))
         this.#note(
-          `${plainName(names?.[0] ?? id)} runs already, and is not held: it may pass on what others may not. Stop the project before`,
+          `${bareName(names?.[0] ?? id)} runs already, and is not held: it may pass on what others may not. Stop the project before`,
         );
   }
 
@@ -187,7 +187,7 @@ export class Sandbox {
     if (shared === undefined || this.#isOwn(shared)) return;
     throw new Fault(
       "POLICY_NOT_HELD",
-      `${name} uses the network, processes or mounts of ${plainName(shared.Name)}, which is not in this sandbox`,
+      `${name} uses the network, processes or mounts of ${bareName(shared.Name)}, which is not in this sandbox`,
       {
         remedy: "Start both of them in one sandbox.",
       },
@@ -195,10 +195,10 @@ export class Sandbox {
   }
 
   /** A container that is changed, entered or started is taken into it. */
-  async #touch(path: string, call?: EngineCall): Promise<void> {
-    const [, reference, what = ""] = TOUCHED.exec(path) ?? [];
+  async #touch(call: EngineCall): Promise<void> {
+    const [, reference, what = ""] = TOUCHED.exec(call.path) ?? [];
     if (reference === undefined) return;
-    if (what === "exec" || what === "update") checkChange((await call?.json()) as Change, reference);
+    if (what === "exec" || what === "update") checkChange((await call.json()) as Change, reference);
     await this.#takeContainer(reference, what === "rename");
   }
 
@@ -207,7 +207,7 @@ export class Sandbox {
     if (found === undefined) return;
     this.isUsed = true;
     const { place } = this.#parts;
-    const name = plainName(found.Name);
+    const name = bareName(found.Name);
     const isOwn = this.#isOwn(found);
     // Also one of its own: what is mounted may lead elsewhere by now.
     const notes = checkHeld(found.HostConfig ?? {}, place, name);
@@ -400,8 +400,4 @@ function takenPolicy(kind: "container" | "network", name: string): [string, read
     .replaceAll(/[^a-z0-9_.-]/g, "-")
     .slice(0, READABLE_LENGTH);
   return [`sandbox-${kind}-${readable}-${hash}`, [scope]];
-}
-
-function plainName(name: string): string {
-  return name.replace(/^\//, "");
 }

@@ -26,8 +26,7 @@ import { NOT_SHAREABLE, requestsAuthentic, shareBits } from "./shareable.ts";
 /** The cache has no usable entry. */
 export const CACHE_MISS = 0;
 
-/** Called to refresh an entry. */
-/** Returns whether it has begun. */
+/** Called to refresh an entry. Returns whether that has begun. */
 type OnRefresh = (client: Client, serverList: ServerList, entry: CacheEntry) => boolean;
 
 export interface CacheReaderParts {
