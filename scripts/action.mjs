@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Writes the programs of the GitHub Action, from src/action to .github/actions/dns11: a runner takes them from the repository as they are
- * there. With --check it writes nothing and fails if they are not up to date.
+ * Writes the programs of the GitHub Action as one bundle, from src/action to .github/actions/dns11: a runner takes it from the repository as it
+ * is there, by the small files beside it. With --check it writes nothing and fails if they are not up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -11,7 +11,7 @@ import { build } from "esbuild";
 const FOLDER = ".github/actions/dns11";
 
 const { outputFiles } = await build({
-  entryPoints: ["start", "record", "report"].map((name) => `src/action/${name}.ts`),
+  entryPoints: ["src/action/main.ts"],
   outdir: FOLDER,
   outExtension: { ".js": ".mjs" },
   bundle: true,

@@ -15,7 +15,15 @@ import type { JobRecord } from "./tally.ts";
 const ANNOTATIONS_MAX = 10;
 const OPEN_MS = 60_000;
 
-async function report(): Promise<void> {
+export async function report(): Promise<void> {
+  try {
+    await reportAll();
+  } catch (error) {
+    process.stdout.write(annotation("warning", "dns11", (error as Error).message));
+  }
+}
+
+async function reportAll(): Promise<void> {
   const folder = savedFolder(process.env);
   if (folder === undefined || !existsSync(folder)) return;
   // The record first: it asks dns11 for the rest.
@@ -61,10 +69,4 @@ async function endAsOf(folder: string, file: string, prefix: readonly string[]):
   const pid = pidIn(folder, file);
   if (pid !== undefined && !(await end(pid, prefix)))
     process.stdout.write(annotation("warning", "dns11", `process ${pid} (${file}) did not end in time`));
-}
-
-try {
-  await report();
-} catch (error) {
-  process.stdout.write(annotation("warning", "dns11", (error as Error).message));
 }

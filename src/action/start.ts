@@ -23,7 +23,17 @@ class StartError extends Error {
   override readonly name = "StartError";
 }
 
-async function start(): Promise<void> {
+/** Fails the step with what was wrong. */
+export async function start(): Promise<void> {
+  try {
+    await startAll();
+  } catch (error) {
+    process.stdout.write(annotation("error", "dns11", (error as Error).message));
+    process.exitCode = 1;
+  }
+}
+
+async function startAll(): Promise<void> {
   const inputs = readInputs(process.env);
   const policies = policyPath(process.env, inputs);
   const folder = mkdtempSync(join(variable(process.env, "RUNNER_TEMP"), "dns11-"));
@@ -32,7 +42,7 @@ async function start(): Promise<void> {
   const program = inputs.program === "" ? install(inputs) : inputs.program;
   const file = policies === undefined ? undefined : policyFileOf(program, policies, inputs.policyMode, folder);
   await serve(program, file === undefined ? inputs.args : ["--config", file, ...inputs.args], folder);
-  await record(folder);
+  await startRecorder(folder);
 }
 
 /**
@@ -118,7 +128,7 @@ function notStarted(reason: string, folder: string): StartError {
 }
 
 /** Waits until it can be ended: a job may be short. */
-async function record(folder: string): Promise<void> {
+async function startRecorder(folder: string): Promise<void> {
   const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
   const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
   const endMs = performance.now() + READY_MS;
@@ -127,11 +137,4 @@ async function record(folder: string): Promise<void> {
     await sleep(POLL_MS);
   }
   child.unref();
-}
-
-try {
-  await start();
-} catch (error) {
-  process.stdout.write(annotation("error", "dns11", (error as Error).message));
-  process.exitCode = 1;
 }
