@@ -2,7 +2,7 @@
 /**
  * Bundle: the programs in dist/cmd, each with its modules in few files, and the page of `dns11 ui` in dist/ui. Loading 250
  * modules is a third of the processor time of a start. The packages are inside where that is possible: in few files they
- * load faster, and three quarters of zod, such as its messages in fifty languages, are unused. The compiled modules remain
+ * load faster, and of dockerode most is left out. The compiled modules remain
  * for the tests and for ./client; the processes that tests start are bundled in place. The keeper and the worker are next to the program, where it looks for them.
  */
 import { cpSync, readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { build, transform } from "esbuild";
 
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 /** koffi and netlink are native, and only a scrape loads prom-client. */
-const BUNDLED = new Set(["commander", "dns-packet", "dockerode", "pino", "yaml", "zod"]);
+const BUNDLED = new Set(["commander", "dns-packet", "dockerode", "pino", "yaml"]);
 
 /**
  * Has the native packages required. They are CommonJS, and for an import of that Node loads a parser, to look for the names

@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { variableOf } from "../../src/config/environment.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
-import { NOT_SETTINGS_NAMES, whyNoSetting } from "../../src/config/not-settings.ts";
+import { NOT_SETTINGS_NAMES, whyNoSetting } from "../../src/config/kinds.ts";
 import type { SettingsLayer } from "../../src/config/settings-layer.ts";
 import type { AnySetting } from "../../src/config/setting.ts";
 import { type Key, type PlainKey, SETTINGS } from "../../src/config/settings-table.ts";
@@ -35,22 +35,22 @@ function refuse(command: Command, name: string, instead: string): void {
 }
 
 function optionOf(key: PlainKey): Option {
-  const { help, kind, form } = SETTINGS[key] as AnySetting;
+  const { help, kind, each } = SETTINGS[key] as AnySetting;
   const { flag = key, preset } = FLAGS.get(key) ?? {};
   const option = new Option(`--${flag}`, `${help} ${noteOf(key)}`);
   if (!/[<[]/.test(flag)) return option;
   option.argParser<unknown>((text, before) => {
-    const value = readOrReject((word) => kind.read(word), text);
-    return form === "one" ? value : [...((before as readonly unknown[] | undefined) ?? []), value];
+    const value = readOrReject((word) => (each ?? kind).read(word), text);
+    return each === undefined ? value : [...((before as readonly unknown[] | undefined) ?? []), value];
   });
   return preset === undefined ? option : option.preset(preset);
 }
 
 /** The default of a value, and the variable. */
 function noteOf(key: PlainKey): string {
-  const { form, fallback } = SETTINGS[key] as AnySetting;
+  const { each, fallback } = SETTINGS[key] as AnySetting;
   const variable = `env: ${variableOf(key)}`;
-  if (form !== "one") return `(repeatable, ${variable})`;
+  if (each !== undefined) return `(repeatable, ${variable})`;
   const value = DEFAULTS[key]?.value;
   return typeof fallback === "boolean" || value === null
     ? `(${variable})`

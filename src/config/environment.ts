@@ -14,25 +14,16 @@ export function variableOf(key: PlainKey): string {
 export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): SettingsLayer {
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
-  for (const [key, setting] of Object.entries<AnySetting>(SETTINGS)) {
+  for (const [key, { kind }] of Object.entries<AnySetting>(SETTINGS)) {
     const variable = variableOf(key as PlainKey);
     const text = environment[variable];
     if (text === undefined || text === "") continue;
     try {
-      values[key] = valueIn(setting, text);
+      values[key] = kind.read(kind.fromText?.(text) ?? text);
     } catch (error) {
       problems.push(`${variable}: ${(error as Error).message}`);
     }
   }
   if (problems.length > 0) throw new BadSettings(problems);
   return { source: "environment", values, where: (key) => variableOf(key as PlainKey) };
-}
-
-function valueIn({ kind, form, separator }: AnySetting, text: string): unknown {
-  const read = (word: string): unknown => kind.read(kind.fromText?.(word) ?? word);
-  if (form === "one") return read(text);
-  return text
-    .split(separator)
-    .filter((word) => word !== "")
-    .map(read);
 }

@@ -1,8 +1,9 @@
 /**
- * Kinds of values: how one value of a setting is read, whether it comes from a flag, a variable or the settings file, and how it
+ * Kinds of values: how a value of a setting is read, whether it comes from a flag, a variable or the settings file, and how it
  * is written in the file. Reading throws an Error that quotes the value and says what to use (`...: use ...`), which the
  * manual and shell completion parse.
  */
+import { nearest } from "../base/lib/nearest.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "../base/lib/quantity.ts";
 import { addressBytes } from "../base/model/address.ts";
 import type { NodeFilter } from "../base/model/kind-policy.ts";
@@ -12,16 +13,189 @@ import { ONLY_FORMS, type OnlyFilter, onlyText, parseOnly } from "../base/model/
 import { type RouteText, parseDomain, parseRoute, routeText } from "../base/model/server-text.ts";
 import { zoneName, zoneProblem } from "./zone-name.ts";
 
-/** How settings select the containers that are KIND nodes. */
-const NODE_FILTER_FORMS = "auto, label=KEY, label=KEY=VALUE or name=PATTERN";
-
 export interface Kind<T> {
+  /** Throws an Error that says what to use; of a list or a map, BadParts with every mistake in it. */
   read(value: unknown): T;
   /** The value in the form of the settings file, where that is another one. */
   write?(value: T): unknown;
   /** What the text of a variable stands for, where that is not the text. */
   fromText?(text: string): unknown;
 }
+
+/** What a value of this kind is read as. */
+export type Read<K> = K extends Kind<infer T> ? T : never;
+
+/** What is wrong in a list or a map. */
+interface BadPart {
+  readonly path: readonly (string | number)[];
+  /** The key itself is wrong, not its value. */
+  readonly isKey: boolean;
+  readonly what: () => string;
+}
+
+class BadParts extends Error {
+  readonly parts: readonly BadPart[];
+
+  constructor(parts: readonly BadPart[]) {
+    super(parts[0]?.what());
+    this.parts = parts;
+  }
+}
+
+/** Reads the parts of a list or a map, to the end, so that all mistakes are found. */
+export class Parts {
+  readonly #bad: BadPart[] = [];
+
+  /** The value of a part; undefined if it is wrong. */
+  read<T>(step: string | number, kind: Kind<T>, value: unknown): T | undefined {
+    try {
+      return kind.read(value);
+    } catch (error) {
+      for (const bad of badPartsOf(error, value)) this.#bad.push({ ...bad, path: [step, ...bad.path] });
+      return undefined;
+    }
+  }
+
+  refuse(step: string | number, what: () => string, isKey = false): void {
+    this.#bad.push({ path: [step], isKey, what });
+  }
+
+  /** Throws what was wrong. */
+  end(): void {
+    if (this.#bad.length > 0) throw new BadParts(this.#bad);
+  }
+}
+
+/** What reading a value has thrown. */
+export function badPartsOf(error: unknown, value: unknown): readonly BadPart[] {
+  if (error instanceof BadParts) return error.parts;
+  const what = value === null ? EMPTY : (error as Error).message;
+  return [{ path: [], isKey: false, what: () => what }];
+}
+
+const EMPTY = "has no value: set one, or remove the key to use the default";
+
+function wrongType(expected: string, value: unknown): Error {
+  return new Error(value === null ? EMPTY : `invalid value ${quoteValue(value)}: use ${expected}`);
+}
+
+/** `separator` is between the values in a variable. */
+export function listOf<T>(each: Kind<T>, separator = /[\s,]+/): Kind<readonly T[]> {
+  return {
+    ...manyOf(each, separator),
+    read: (value) => {
+      if (!Array.isArray(value)) throw notAList(each, value);
+      const parts = new Parts();
+      const values = value.map((item, index) => parts.read(index, each, item) as T);
+      parts.end();
+      return values;
+    },
+  };
+}
+
+/** A list, or its only value. */
+export function oneOrMore<T>(each: Kind<T>, separator = /[\s,]+/): Kind<readonly T[]> {
+  return {
+    ...manyOf(each, separator),
+    read: (value) => (Array.isArray(value) ? value : [value]).map((item) => each.read(item)),
+  };
+}
+
+function manyOf<T>(each: Kind<T>, separator: RegExp): Pick<Required<Kind<readonly T[]>>, "write" | "fromText"> {
+  return {
+    write: (values) => values.map((value) => each.write?.(value) ?? value),
+    fromText: (text) =>
+      text
+        .split(separator)
+        .filter((word) => word !== "")
+        .map((word) => each.fromText?.(word) ?? word),
+  };
+}
+
+/** Of a single value that is wrong itself, so that a list of it would be no better, that is said. */
+function notAList(each: Kind<unknown>, value: unknown): Error {
+  const isSingle = typeof value === "string" || typeof value === "number";
+  try {
+    if (isSingle) each.read(value);
+  } catch (error) {
+    return error as Error;
+  }
+  return wrongType(`a list, such as ${isSingle ? `[${value}]` : "[one, two]"}`, value);
+}
+
+type ReadMap<S> = { readonly [K in keyof S]?: Read<S[K]> };
+
+/** A longer list hides the mistake. */
+const KEYS_LISTED_MAX = 8;
+
+/** A map with these keys, none of which has to be there. */
+export function mapOf<S extends Readonly<Record<string, Kind<unknown>>>>(shape: S): Kind<ReadMap<S>> {
+  const keys = Object.keys(shape);
+  const which = keys.length > KEYS_LISTED_MAX ? `keys such as ${keys[0]}` : `the keys ${keys.join(", ")}`;
+  return {
+    read: (value) => {
+      if (!isMap(value)) throw wrongType(`a map with ${which}`, value);
+      const parts = new Parts();
+      const known = Object.entries(shape).filter(([key]) => Object.hasOwn(value, key));
+      const values = known.map(([key, kind]) => [key, parts.read(key, kind, value[key])] as const);
+      for (const key of Object.keys(value))
+        if (!Object.hasOwn(shape, key)) parts.refuse(key, () => unknownKey(key, keys), true);
+      parts.end();
+      return Object.fromEntries(values) as ReadMap<S>;
+    },
+  };
+}
+
+/** A map with names of people's choice; `what` is what has such a name. */
+export function byName<T>(what: string, each: Kind<T>, example: string): Kind<Readonly<Record<string, T>>> {
+  return {
+    read: (value) => {
+      if (!isMap(value)) throw wrongType(`a map, such as ${example}`, value);
+      const parts = new Parts();
+      const values = Object.entries(value).map(([name, item]) => {
+        if (name === "") parts.refuse(name, () => `the ${what} name is empty`);
+        return [name, name === "" ? undefined : parts.read(name, each, item)] as const;
+      });
+      parts.end();
+      return Object.fromEntries(values) as Readonly<Record<string, T>>;
+    },
+  };
+}
+
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function unknownKey(key: string, keys: readonly string[]): string {
+  const why = whyNoSetting(key);
+  if (why !== undefined) return `is not supported: ${why}`;
+  const suggestion = nearest(key, keys);
+  if (suggestion !== undefined) return `unknown key; did you mean "${suggestion}"?`;
+  return keys.length > KEYS_LISTED_MAX
+    ? "unknown key; dns11 man dns11.yaml prints all keys"
+    : `unknown key; use one of ${keys.join(", ")}`;
+}
+
+/** Settings of Docker that are none here, because the resolver library in the container applies them, or that have another name. */
+const NOT_SETTINGS = {
+  "dns-search":
+    "search lists are applied by the resolver library in the container, which reads its own resolv.conf: " +
+    "set them on the container (docker run --dns-search) or on the engine (dockerd --dns-search)",
+  "dns-opt":
+    "options of resolv.conf are applied by the resolver library in the container: set them on the container " +
+    "(docker run --dns-opt). What dns11 itself does is set by forward.order: rotate (for rotate), forward.tcp (use-vc), " +
+    "forward.budget (timeout:N) and forward.domain-needed (ndots:N)",
+} as const;
+
+export const NOT_SETTINGS_NAMES = Object.keys(NOT_SETTINGS);
+
+/** Why there is no such setting, and where to set it; undefined for any other word. */
+export function whyNoSetting(name: string): string | undefined {
+  return Object.hasOwn(NOT_SETTINGS, name) ? NOT_SETTINGS[name as keyof typeof NOT_SETTINGS] : undefined;
+}
+
+/** How settings select the containers that are KIND nodes. */
+const NODE_FILTER_FORMS = "auto, label=KEY, label=KEY=VALUE or name=PATTERN";
 
 const SECOND_MS = 1_000;
 const SHOWN_MAX = 60;
@@ -83,7 +257,6 @@ export const NODE_FILTER: Kind<NodeFilter> = {
   write: nodeFilterText,
 };
 
-/** An IP address and a port, or off. Host names are refused: they could resolve to another address later. */
 /** Nothing says of a container that it has an engine inside. */
 export const NESTED_FILTER: Kind<NodeFilter> = {
   read: (value) => {
@@ -94,6 +267,7 @@ export const NESTED_FILTER: Kind<NodeFilter> = {
   write: nodeFilterText,
 };
 
+/** An IP address and a port, or off. Host names are refused: they could resolve to another address later. */
 export const LISTEN_ADDRESS: Kind<string> = {
   read: (value) => {
     const text = readText(value);

@@ -3,8 +3,7 @@
  * it does.
  */
 import type { Document } from "./file/document.ts";
-import type { Schema } from "./file/schema-parts.ts";
-import type { Kind } from "./kinds.ts";
+import { type Kind, listOf, oneOrMore } from "./kinds.ts";
 
 /** A flag that corresponds to a key. */
 interface FlagDeclaration {
@@ -14,12 +13,12 @@ interface FlagDeclaration {
   readonly preset?: string;
 }
 
-interface Setting<T> {
+export interface Setting<T> {
   readonly kind: Kind<T>;
-  /** The value, a list of values, or a list that the file may have as its only value. */
-  readonly form: "one" | "list" | "one-or-more";
-  /** What separates the values of a list in a variable. */
-  readonly separator: RegExp;
+  /** Of a list, the kind of its values: a flag has one of them, and may be repeated. */
+  readonly each?: Kind<unknown>;
+  /** Undefined where there is none. */
+  readonly fallback: T | undefined;
   /** In one sentence, without a full stop. */
   readonly help: string;
   readonly flag: FlagDeclaration | undefined;
@@ -29,25 +28,12 @@ interface Setting<T> {
   readonly needsEngine: boolean;
 }
 
-export interface OneSetting<T> extends Setting<T> {
-  readonly form: "one";
-  /** Undefined where there is none. */
-  readonly fallback: T | undefined;
-}
-
-export interface ListSetting<T> extends Setting<T> {
-  readonly form: "list" | "one-or-more";
-  readonly fallback: readonly T[];
-}
-
 /** One of any type. */
-export type AnySetting = OneSetting<unknown> | ListSetting<unknown>;
+export type AnySetting = Setting<unknown>;
 
 export type SettingsTable = Readonly<Record<string, AnySetting>>;
 
-type ValueOf<S> = S extends OneSetting<infer T> ? T : S extends ListSetting<infer T> ? readonly T[] : never;
-
-export type ValuesOf<T> = { readonly [K in keyof T]: ValueOf<T[K]> };
+export type ValuesOf<T> = { readonly [K in keyof T]: T[K] extends Setting<infer V> ? V : never };
 
 /** The values of a feature's own settings. */
 export function featureValues<T extends SettingsTable>(
@@ -63,13 +49,13 @@ export interface MapSetting<T = unknown> {
   readonly help: string;
   /** In the form of the settings file, so that a changed one is seen. */
   write(value: T): unknown;
-  /** How a file is read: loaded where there is one, because the packages for it take memory. */
+  /** How a file is read: loaded where there is one. */
   readonly file: () => Promise<MapFile<T>>;
 }
 
 interface MapFile<T = unknown> {
-  readonly SCHEMA: Schema;
-  /** The value of what the schema has read. Throws a Fault that lists what the schema cannot see. */
+  readonly WRITTEN: Kind<unknown>;
+  /** The value of what was read. Throws a Fault that lists what its kind cannot see. */
   place(written: unknown, document: Document, path: string): T;
 }
 
@@ -92,36 +78,33 @@ interface About {
   readonly needsEngine?: boolean;
 }
 
-export function one<T>(
-  kind: Kind<T>,
-  fallback: NoInfer<T> | undefined,
-  help: string,
-  about: About = {},
-): OneSetting<T> {
-  const { isForStart = false, needsEngine = false } = about;
-  return { kind, form: "one", separator: /^/, fallback, help, flag: flagOf(about), isForStart, needsEngine };
+export function one<T>(kind: Kind<T>, fallback: NoInfer<T> | undefined, help: string, about: About = {}): Setting<T> {
+  return { kind, fallback, help, ...declared(about) };
 }
 
 interface AboutList<T> extends About {
+  /** A file may have the only value of the list in place of the list. */
   readonly isOneOrMore?: boolean;
+  /** What separates the values in a variable. */
   readonly separator?: RegExp;
   readonly fallback?: readonly T[];
 }
 
-export function list<T>(kind: Kind<T>, help: string, about: AboutList<NoInfer<T>> = {}): ListSetting<T> {
-  const { isOneOrMore = false, separator = /[\s,]+/, fallback = [], isForStart = false, needsEngine = false } = about;
+export function list<T>(each: Kind<T>, help: string, about: AboutList<NoInfer<T>> = {}): Setting<readonly T[]> {
+  const { isOneOrMore = false, separator, fallback = [] } = about;
+  const kind = isOneOrMore ? oneOrMore(each, separator) : listOf(each, separator);
+  return { kind, each, fallback, help, ...declared(about) };
+}
+
+function declared({
+  flag,
+  preset,
+  isForStart = false,
+  needsEngine = false,
+}: About): Pick<AnySetting, "flag" | "isForStart" | "needsEngine"> {
   return {
-    kind,
-    form: isOneOrMore ? "one-or-more" : "list",
-    separator,
-    fallback,
-    help,
-    flag: flagOf(about),
+    flag: flag === undefined ? undefined : { flag, ...(preset !== undefined && { preset }) },
     isForStart,
     needsEngine,
   };
-}
-
-function flagOf({ flag, preset }: About): FlagDeclaration | undefined {
-  return flag === undefined ? undefined : { flag, ...(preset !== undefined && { preset }) };
 }

@@ -347,7 +347,5 @@ export function isForStart(key: string): boolean {
 
 /** In the form of the settings file. */
 export function writtenValue(key: PlainKey, value: unknown): unknown {
-  const { kind, form } = SETTINGS[key] as AnySetting;
-  const write = (each: unknown): unknown => kind.write?.(each) ?? each;
-  return form === "one" ? write(value) : (value as readonly unknown[]).map(write);
+  return (SETTINGS[key] as AnySetting).kind.write?.(value) ?? value;
 }

@@ -3,12 +3,15 @@
  */
 import { LineCounter, type Node, type Pair, isAlias, isMap, isNode, isScalar, isSeq, parseDocument, visit } from "yaml";
 
+import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
+import { type Kind, badPartsOf } from "../kinds.ts";
+
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
 }
 
-export interface Mistake extends TextPosition {
+interface Mistake extends TextPosition {
   readonly what: string;
 }
 
@@ -22,6 +25,41 @@ export interface Document {
   keyPositionOf(path: readonly PropertyKey[]): TextPosition;
   /** The positions of all keys of the map at a path. */
   keyPositions(path: readonly PropertyKey[]): ReadonlyMap<string, TextPosition>;
+}
+
+/** Throws a Fault that lists the mistakes in the YAML itself. */
+export function readYaml(text: string, path: string): Document {
+  const document = readDocument(text);
+  if (document.mistakes.length > 0) throw new BadSettings(document.mistakes.map((each) => mistakeText(path, each)));
+  return document;
+}
+
+/** The value of a document. Throws a Fault that lists what is wrong with it, in the order of the lines. */
+export function readAs<T>(kind: Kind<T>, document: Document, path: string): T {
+  try {
+    return kind.read(document.value);
+  } catch (error) {
+    const all = badPartsOf(error, document.value);
+    const shown = all.slice(0, MISTAKES_SHOWN_MAX).map((each) => ({
+      ...(each.isKey ? document.keyPositionOf(each.path) : document.positionOf(each.path)),
+      what: `${pathText(each.path)}: ${each.what()}`,
+    }));
+    const lines = shown
+      .toSorted((a, b) => a.line - b.line || a.column - b.column)
+      .map((each) => mistakeText(path, each));
+    throw new BadSettings(lines, all.length);
+  }
+}
+
+function mistakeText(path: string, { line, column, what }: Mistake): string {
+  return `${path}:${line}:${column}: ${what}`;
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`))
+    .join("")
+    .slice(1);
 }
 
 /** How often aliases may be used: enough for any real file, too few to exhaust the memory. */

@@ -1,8 +1,6 @@
 /**
  * PoliciesSchema: the policies in the settings file, each and each of its rules with its line.
  */
-import type * as z from "zod";
-
 import { parseType } from "../../base/dns/record-type.ts";
 import {
   ADDRESSES_CHOICES,
@@ -20,35 +18,32 @@ import {
 import { POLICY_DEFAULTS, POLICY_LIMITS } from "../../policy/model/policy-defaults.ts";
 import { type PolicyRule, type WrittenRule, readRule } from "../../policy/model/policy-rule.ts";
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
-import { count, duration, oneOf, quoteValue } from "../kinds.ts";
+import { type Read, byName, count, duration, listOf, mapOf, oneOf, quoteValue } from "../kinds.ts";
 import type { Document } from "./document.ts";
-import { byName, leaf, list, map } from "./schema-parts.ts";
 
 const SECOND_MS = 1_000;
 
-const rules = list(readRule);
-const KEEP = duration(SECOND_MS, POLICY_LIMITS.keepMs, SECOND_MS);
-const NEW_NAMES = count(1, POLICY_LIMITS.newNamesPerMinute);
+const RULES = listOf({ read: readRule });
 
-const POLICY = map({
-  for: list(readScope),
-  mode: choice(POLICY_MODES),
-  allow: rules,
-  deny: rules,
-  peers: choice(PEERS_CHOICES),
-  host: choice(HOST_CHOICES),
-  private: choice(PRIVATE_CHOICES),
-  addresses: choice(ADDRESSES_CHOICES),
-  keep: leaf((value) => KEEP.read(value)).optional(),
-  "new-names-per-minute": leaf((value) => NEW_NAMES.read(value)).optional(),
-  types: list((value) => parseType(typeof value === "string" ? value : quoteValue(value))),
+const POLICY = mapOf({
+  for: listOf({ read: readScope }),
+  mode: oneOf(POLICY_MODES),
+  allow: RULES,
+  deny: RULES,
+  peers: oneOf(PEERS_CHOICES),
+  host: oneOf(HOST_CHOICES),
+  private: oneOf(PRIVATE_CHOICES),
+  addresses: oneOf(ADDRESSES_CHOICES),
+  keep: duration(SECOND_MS, POLICY_LIMITS.keepMs, SECOND_MS),
+  "new-names-per-minute": count(1, POLICY_LIMITS.newNamesPerMinute),
+  types: listOf({ read: (value) => parseType(typeof value === "string" ? value : quoteValue(value)) }),
 });
 
-export type WrittenPolicy = z.output<typeof POLICY>;
+export type WrittenPolicy = Read<typeof POLICY>;
 
 export const POLICIES = byName("policy", POLICY, "{NAME: {mode: audit, for: [network=NET], allow: [api.example.com]}}");
 
-/** The policies of a file with their places. Throws a Fault that lists what the schema cannot see. */
+/** The policies of a file with their places. Throws a Fault that lists what their kinds cannot see. */
 export function placedPolicies(
   written: Readonly<Record<string, WrittenPolicy>>,
   document: Document,
@@ -117,9 +112,4 @@ function readScope(value: unknown): PolicyScope {
   const scope = typeof value === "string" ? parseScope(value) : undefined;
   if (scope !== undefined) return scope;
   throw new Error(`invalid choice of containers ${quoteValue(value)}: use ${SCOPE_FORMS}`);
-}
-
-function choice<T extends string>(words: readonly T[]): z.ZodOptional<z.ZodType<T>> {
-  const kind = oneOf(words);
-  return leaf((value) => kind.read(value)).optional();
 }

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import { readHostsText } from "../records/hosts-text.ts";
-import { readDocument } from "./document.ts";
+import { byName, mapOf, quoteValue } from "../kinds.ts";
+import { readAs, readYaml } from "./document.ts";
 import { listFolder, readOwnText } from "./folder-files.ts";
-import { declaredNames } from "./records-schema.ts";
-import { RECORDS_SCHEMA } from "./schema.ts";
-import { badValues, mistakeText } from "./schema-mistakes.ts";
+import { PROJECTS, RECORDS, declaredNames } from "./records-schema.ts";
+import { VERSION } from "./settings-file.ts";
 
 export interface RecordsFile {
   readonly path: string;
@@ -24,6 +24,18 @@ export interface RecordsFile {
 const YAML = /\.ya?ml$/i;
 const HOSTS = /(^|\.)hosts$/i;
 const IGNORED = /^\.|~$|^#/;
+
+/** The keys of the settings file that declare names. */
+const RECORDS_FILE = mapOf({
+  version: {
+    read: (value) => {
+      if (value !== VERSION) throw new Error(`unsupported version ${quoteValue(value)}: use ${VERSION}`);
+    },
+  },
+  records: RECORDS,
+  networks: byName("network", mapOf({ records: RECORDS }), "{NETWORK: {records: {db.shop.test: 10.0.0.5}}}"),
+  projects: PROJECTS,
+});
 
 /** All files by name. Throws a Fault if the folder cannot be read. */
 export async function readRecordsFolder(folder: string): Promise<readonly RecordsFile[]> {
@@ -58,10 +70,7 @@ function namesInHosts(text: string, path: string): readonly DeclaredName[] {
 }
 
 function namesInYaml(text: string, path: string): readonly DeclaredName[] {
-  const document = readDocument(text);
-  if (document.mistakes.length > 0) throw new BadSettings(document.mistakes.map((each) => mistakeText(path, each)));
+  const document = readYaml(text, path);
   if (document.value === null || document.value === undefined) return [];
-  const result = RECORDS_SCHEMA.safeParse(document.value);
-  if (!result.success) throw badValues(result.error.issues, document, path, RECORDS_SCHEMA);
-  return declaredNames(result.data, document, path);
+  return declaredNames(readAs(RECORDS_FILE, document, path), document, path);
 }

@@ -1,39 +1,38 @@
 /**
  * RecordsSchema: the declared names in the settings file and in the files of the records folder.
  */
-import * as z from "zod";
-
 import { type DeclaredName, EVERYBODY, type RecordScope } from "../../base/model/declared-name.ts";
 import { readOwner } from "../records/owner-name.ts";
 import { type NameValue, readNameValue } from "../records/name-value.ts";
-import { quoteValue } from "../kinds.ts";
+import { type Kind, Parts, byName, isMap, mapOf, quoteValue } from "../kinds.ts";
 import type { Document } from "./document.ts";
 
 /** What is declared for a name, by the name as it is written. */
 export type WrittenRecords = ReadonlyMap<string, NameValue>;
 
-export const RECORDS: z.ZodOptional<z.ZodType<WrittenRecords>> = z
-  .unknown()
-  .transform((value, context) => {
+export const RECORDS: Kind<WrittenRecords> = {
+  read: (value) => {
+    if (!isMap(value))
+      throw new Error(`invalid value ${quoteValue(value)}: use a map, such as {db.shop.test: 10.0.0.5}`);
+    const parts = new Parts();
     const records = new Map<string, NameValue>();
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      const message =
-        value === null
-          ? "has no value: set one, or remove the key to use the default"
-          : `invalid value ${quoteValue(value)}: use a map, such as {db.shop.test: 10.0.0.5}`;
-      context.addIssue({ code: "custom", message });
-      return z.NEVER;
-    }
     for (const [name, declared] of Object.entries(value)) {
       try {
         records.set(name, readNameValue(readOwner(name), declared));
       } catch (error) {
-        context.addIssue({ code: "custom", message: (error as Error).message, path: [name] });
+        parts.refuse(name, () => (error as Error).message);
       }
     }
+    parts.end();
     return records;
-  })
-  .optional();
+  },
+};
+
+export const PROJECTS = byName(
+  "project",
+  mapOf({ records: RECORDS }),
+  "{PROJECT: {records: {db.shop.test: 10.0.0.5}}}",
+);
 
 /** The keys that declare names. */
 export interface RecordsKeys {

@@ -1,20 +1,53 @@
 /**
  * SettingsFile: reads a settings file into a layer. All mistakes are reported at once, each with file, line and column. The
- * module is loaded only if there is a settings file, because its packages take memory.
+ * module is loaded only if there is a settings file, because the parser of YAML takes memory.
  */
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
-import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
-import { SETTINGS } from "../settings-table.ts";
+import { type Kind, type Read, byName, mapOf } from "../kinds.ts";
 import { DeclaredSet } from "../records/declared-set.ts";
-import { type Document, type TextPosition, readDocument } from "./document.ts";
+import type { AnySetting } from "../setting.ts";
+import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
+import { FEATURE_MAPS, SETTINGS } from "../settings-table.ts";
+import { type Document, type TextPosition, readAs, readYaml } from "./document.ts";
 import { readBytes, textOf } from "./file-text.ts";
-import { placedPolicies } from "./policies-schema.ts";
-import { declaredNames } from "./records-schema.ts";
-import { type FileSettings, SCHEMA, VERSION, featureMapsOf } from "./schema.ts";
-import { badValues, mistakeText } from "./schema-mistakes.ts";
+import { POLICIES, placedPolicies } from "./policies-schema.ts";
+import { PROJECTS, RECORDS, declaredNames } from "./records-schema.ts";
+
+export const VERSION = 1;
 
 /** Far more than a file written by hand needs. */
 const BYTES_MAX = 1024 * 1024;
+
+/** The settings without a dot in their key, and a map for each word before a dot. */
+function kindsOfSettings(): Record<string, Kind<unknown>> {
+  const kinds: Record<string, Kind<unknown>> = {};
+  const maps = new Map<string, Record<string, Kind<unknown>>>();
+  for (const [key, { kind }] of Object.entries<AnySetting>(SETTINGS)) {
+    const [first = "", second] = key.split(".");
+    if (second === undefined) kinds[key] = kind;
+    else maps.set(first, { ...maps.get(first), [second]: kind });
+  }
+  for (const [name, ofMap] of maps) kinds[name] = mapOf(ofMap);
+  return kinds;
+}
+
+/** How the maps of features are read, by their keys. */
+const MAP_FILES = await Promise.all(
+  Object.entries(FEATURE_MAPS).map(async ([key, { file }]) => [key, await file()] as const),
+);
+
+const NETWORK = mapOf({ dns: SETTINGS.dns.kind, records: RECORDS });
+
+const FILE = mapOf({
+  // Checked before.
+  version: { read: (value) => value },
+  ...kindsOfSettings(),
+  networks: byName("network", NETWORK, "{NETWORK: {dns: [10.0.0.53]}}"),
+  projects: PROJECTS,
+  records: RECORDS,
+  policies: POLICIES,
+  ...Object.fromEntries(MAP_FILES.map(([key, { WRITTEN }]) => [key, WRITTEN])),
+});
 
 /** Throws a Fault that lists every mistake. */
 export async function readSettingsFile(path: string): Promise<SettingsLayer> {
@@ -23,14 +56,11 @@ export async function readSettingsFile(path: string): Promise<SettingsLayer> {
 
 /** Reads the content of a file; `path` is for the error messages. */
 export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
-  const document = readDocument(textOf(bytes, path));
+  const document = readYaml(textOf(bytes, path), path);
   const at = ({ line, column }: TextPosition): string => `${path}:${line}:${column}`;
-  if (document.mistakes.length > 0) throw new BadSettings(document.mistakes.map((each) => mistakeText(path, each)));
   const problem = versionProblem(document, path);
   if (problem !== undefined) throw new BadSettings([problem]);
-  const result = SCHEMA.safeParse(document.value);
-  if (!result.success) throw badValues(result.error.issues, document, path, SCHEMA);
-  const values = layerFrom(result.data as FileSettings, document, path);
+  const values = layerFrom(readAs(FILE, document, path), document, path);
   const contradictions = new DeclaredSet().add(values.records ?? []);
   if (contradictions.length > 0) {
     throw new BadSettings(contradictions.slice(0, MISTAKES_SHOWN_MAX), contradictions.length);
@@ -57,8 +87,9 @@ function versionProblem(document: Document, path: string): string | undefined {
 }
 
 /** The values by their keys, with a dot for those in a map. */
-function layerFrom(file: FileSettings, document: Document, path: string): LayerValues {
-  const { networks, projects, records, policies } = file;
+function layerFrom(read: Read<typeof FILE>, document: Document, path: string): LayerValues {
+  const { networks, projects, records, policies } = read;
+  const file: Readonly<Record<string, unknown>> = read;
   const declared = declaredNames({ records, networks, projects }, document, path);
   const plain = Object.keys(SETTINGS).flatMap((key) => {
     const [first = "", second] = key.split(".");
@@ -66,11 +97,14 @@ function layerFrom(file: FileSettings, document: Document, path: string): LayerV
       second === undefined ? file[first] : (file[first] as Readonly<Record<string, unknown>> | undefined)?.[second];
     return found === undefined ? [] : [[key, found] as const];
   });
+  const ofFeatures = MAP_FILES.filter(([key]) => file[key] !== undefined).map(
+    ([key, each]) => [key, each.place(file[key], document, path)] as const,
+  );
   return {
     ...(Object.fromEntries(plain) as LayerValues),
     ...(declared.length > 0 && { records: declared }),
     ...(policies && { policies: placedPolicies(policies, document, path) }),
-    ...featureMapsOf(file, document, path),
+    ...Object.fromEntries(ofFeatures),
     ...(networks && { networks: new Map(Object.entries(networks).map(([name, { dns }]) => [name, dns ?? []])) }),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Worker: reads the settings file, and the folder of records, in a thread of their own. The packages for it take 15 MB,
- * which are freed with the thread, and a long file does not delay queries.
+ * Worker: reads the settings file, and the folder of records, in a thread of their own. A long file does not delay queries, one
+ * that exhausts memory or time ends the thread alone, and the 8 MB of the parser of YAML are freed with it.
  */
 import { Worker } from "node:worker_threads";
 

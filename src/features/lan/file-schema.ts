@@ -6,29 +6,28 @@ import { addressBytes, addressText, isSameAddress, plain } from "../../base/mode
 import { isListenerAddress } from "../../base/model/listener-addresses.ts";
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../../config/bad-settings.ts";
 import type { Document } from "../../config/file/document.ts";
-import { type Read, byName, leaf, list, map, oneOrMore } from "../../config/file/schema-parts.ts";
-import { BOOLEAN, quoteValue } from "../../config/kinds.ts";
+import { BOOLEAN, type Read, byName, listOf, mapOf, oneOrMore, quoteValue } from "../../config/kinds.ts";
 import type { ListenEntry, ListenView } from "./feature.ts";
 import { LAN_LIMITS } from "./limits.ts";
 
 const LISTEN_DEFAULTS = { view: { kind: "published" }, forwards: false } as const;
 const VIEW_FORMS = "published or network=NAME";
 
-const ENTRY = map({
-  address: oneOrMore(readAddress),
-  allow: list(readBlock),
-  view: leaf(readView).optional(),
-  forward: leaf((value) => BOOLEAN.read(value)).optional(),
+const ENTRY = mapOf({
+  address: oneOrMore({ read: readAddress }),
+  allow: listOf({ read: readBlock }),
+  view: { read: readView },
+  forward: BOOLEAN,
 });
 
 type WrittenListen = Read<typeof ENTRY>;
 
-export const SCHEMA = byName("listen", ENTRY, "{lan: {address: 192.168.1.10, allow: [192.168.1.0/24]}}");
+export const WRITTEN = byName("listen", ENTRY, "{lan: {address: 192.168.1.10, allow: [192.168.1.0/24]}}");
 
 /** Also the last part of an id in reports. The record of a crash has room for an id of 64 bytes. */
 const NAME = /^[a-z0-9]([a-z0-9._-]{0,55}[a-z0-9])?$/;
 
-/** The entries of a file. Throws a Fault that lists what the schema cannot see, with its places. */
+/** The entries of a file. Throws a Fault that lists what the kind cannot see, with its places. */
 export function place(
   written: Readonly<Record<string, WrittenListen>>,
   document: Document,

@@ -12,7 +12,7 @@ const { kind } = CLIENT_SUBNET.settings["client-subnet"];
 
 /** As they are read from a file. */
 function merge({ strict = false, ...lists }: Record<string, unknown>): Settings {
-  const read = Object.entries(lists).map(([key, texts]) => [key, (texts as unknown[]).map((text) => kind.read(text))]);
+  const read = Object.entries(lists).map(([key, texts]) => [key, kind.read(texts)]);
   const values = { strict, ...Object.fromEntries(read) };
   return mergeSettings([{ source: "flag", values, where: (key) => `--${key}` }]);
 }
