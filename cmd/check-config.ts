@@ -8,7 +8,7 @@ import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
 import type { FolderLayer } from "../src/config/file/folder-layers.ts";
-import type { SettingsLayer } from "../src/config/settings-layer.ts";
+import type { SettingsLayer } from "../src/config/layers.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import { addJsonOption } from "./options/control-options.ts";
 import { policyWarnings } from "../src/policy/model/policy-warnings.ts";

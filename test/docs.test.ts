@@ -15,7 +15,7 @@ import { CHECKS } from "../src/base/model/finding.ts";
 import { FAILURE_CODES, NOT_ASKED, SKIP_CODES } from "../src/base/model/not-served.ts";
 import { QUERY_RESULTS } from "../src/base/model/query-record.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
-import { variableOf } from "../src/config/environment.ts";
+import { variableOf } from "../src/config/layers.ts";
 import { readSettingsFile } from "../src/config/file/settings-file.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { PlainKey } from "../src/config/settings-table.ts";

@@ -1,7 +1,7 @@
 /**
  * Keys: every key of the settings file with its description, accepted values and defaults, as the settings declare them.
  */
-import { variableOf } from "../../src/config/environment.ts";
+import { variableOf } from "../../src/config/layers.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
 import { type Key, MAP_HELP, type PlainKey, SETTINGS, isForStart, isPlain } from "../../src/config/settings-table.ts";
 import { flagOf } from "../options/flags.ts";

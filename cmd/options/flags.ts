@@ -4,10 +4,9 @@
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-import { variableOf } from "../../src/config/environment.ts";
+import { type SettingsLayer, variableOf } from "../../src/config/layers.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
 import { NOT_SETTINGS_NAMES, whyNoSetting } from "../../src/config/kinds.ts";
-import type { SettingsLayer } from "../../src/config/settings-layer.ts";
 import type { AnySetting } from "../../src/config/setting.ts";
 import { type Key, type PlainKey, SETTINGS } from "../../src/config/settings-table.ts";
 

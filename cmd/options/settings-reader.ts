@@ -1,13 +1,12 @@
 /**
  * SettingsReader: the settings of `dns11 run`, from flags, variables, the settings file, and folders that these name.
  */
-import { readEnvironment } from "../../src/config/environment.ts";
-import { fingerprintOf } from "../../src/config/file/folder-fingerprint.ts";
+import { readEnvironment, type SettingsLayer } from "../../src/config/layers.ts";
+import { fingerprintOfFolder } from "../../src/config/file/files.ts";
 import { namedFolders, readFolderLayers } from "../../src/config/file/folder-layers.ts";
 import { readFolderInWorker, readSettingsInWorker } from "../../src/config/file/worker.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
 import type { RunSettings } from "../../src/config/settings.ts";
-import type { SettingsLayer } from "../../src/config/settings-layer.ts";
 import type { ReadSettings } from "../../src/run/reloads.ts";
 import { flagLayer } from "./flags.ts";
 
@@ -33,7 +32,7 @@ export function settingsReader(options: SettingsOptions): ReadSettings {
         : config === undefined
           ? above
           : [...above, await readSettingsInWorker(config)];
-    const folders = await namedFolders(layers, fingerprintOf);
+    const folders = await namedFolders(layers, fingerprintOfFolder);
     const settings = mergeSettings([...layers, ...(await readFolderLayers(layers, readFolderInWorker))]);
     inForce = layers;
     return { ...settings, folders, host, stateDir, enginePid, isReplacing: options.replace === true, config };

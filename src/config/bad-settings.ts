@@ -11,6 +11,11 @@ export class BadSettings extends Fault {
   /** Of all mistakes; there may be more than `lines`. */
   readonly count: number;
 
+  /** Throws them, where there are any. */
+  static throwAny(lines: readonly string[]): void {
+    if (lines.length > 0) throw new BadSettings(lines);
+  }
+
   constructor(lines: readonly string[], count = lines.length) {
     const shown = lines.slice(0, MISTAKES_SHOWN_MAX);
     const more = count > shown.length ? [`... and ${count - shown.length} more`] : [];

@@ -4,7 +4,7 @@
 import { LIMITS } from "../base/limits.ts";
 import { FEATURES } from "../features.ts";
 import { type FeatureEntry, NOT_WITH_STRICT } from "./feature-entry.ts";
-import type { Precedence } from "./precedence.ts";
+import type { Precedence } from "./layers.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { Key } from "./settings-table.ts";

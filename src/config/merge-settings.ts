@@ -25,9 +25,8 @@ import { scopeText as policyScopeText } from "../policy/model/policy.ts";
 import { FEATURES } from "../features.ts";
 import type { FeatureEntry } from "./feature-entry.ts";
 import { BadSettings } from "./bad-settings.ts";
-import { Precedence } from "./precedence.ts";
+import { Precedence, type SettingsLayer } from "./layers.ts";
 import { findConflicts } from "./conflicts.ts";
-import type { SettingsLayer } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
 import { FEATURE_KEYS, FEATURE_MAPS, type Key, type Values } from "./settings-table.ts";
 

@@ -3,11 +3,11 @@
  * dns11 does not have, or one that would mean something else here, is a mistake with its file and line.
  */
 import { nearest } from "../../base/lib/nearest.ts";
-import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
+import { BadSettings } from "../bad-settings.ts";
 import { quoteValue } from "../kinds.ts";
 import { DeclaredSet } from "../records/declared-set.ts";
 import { SETTINGS, type PlainKey } from "../settings-table.ts";
-import type { LayerValues } from "../settings-layer.ts";
+import type { LayerValues } from "../layers.ts";
 import { type ConfigText, type OptionLine, optionLines } from "./option-lines.ts";
 import { SETTING_OPTIONS, isWithoutMeaning } from "./other-options.ts";
 import { RECORD_OPTIONS, RecordLines } from "./record-lines.ts";
@@ -59,9 +59,7 @@ class DnsmasqFolder {
   read(): ReadFiles {
     const records = this.#records.names(this.#localTtl, (mistake) => this.#mistakes.push(mistake));
     this.#mistakes.push(...this.#crossings(), ...new DeclaredSet().add(records));
-    if (this.#mistakes.length > 0) {
-      throw new BadSettings(this.#mistakes.slice(0, MISTAKES_SHOWN_MAX), this.#mistakes.length);
-    }
+    BadSettings.throwAny(this.#mistakes);
     const hasServers = !this.#servers.isEmpty || this.#noResolv !== undefined || "resolv-conf" in this.#values;
     const values: LayerValues = {
       ...(this.#values as LayerValues),

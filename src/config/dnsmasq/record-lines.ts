@@ -7,7 +7,7 @@ import { addressBytes, reverseLabels } from "../../base/model/address.ts";
 import { type DeclaredName, EVERYBODY } from "../../base/model/declared-name.ts";
 import { quoteValue } from "../kinds.ts";
 import { readNameValue } from "../records/name-value.ts";
-import { readOwner } from "../records/owner-name.ts";
+import { readOwner } from "../records/record-data.ts";
 import type { OptionLine } from "./option-lines.ts";
 
 type Values = Record<string, string[]>;

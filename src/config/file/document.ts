@@ -6,7 +6,7 @@ import { LineCounter, type Node, type Pair, isAlias, isMap, isNode, isScalar, is
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import { type Kind, badPartsOf } from "../kinds.ts";
 
-export interface TextPosition {
+interface TextPosition {
   readonly line: number;
   readonly column: number;
 }
@@ -49,6 +49,11 @@ export function readAs<T>(kind: Kind<T>, document: Document, path: string): T {
       .map((each) => mistakeText(path, each));
     throw new BadSettings(lines, all.length);
   }
+}
+
+/** Of a key, for messages: `dns11.yaml:3:1: cache.size`. */
+export function keyPlace(document: Document, path: string, of: readonly string[]): string {
+  return mistakeText(path, { ...document.keyPositionOf(of), what: of.join(".") });
 }
 
 function mistakeText(path: string, { line, column, what }: Mistake): string {

@@ -2,8 +2,7 @@
  * FolderLayers: the settings in folders of other programs, which the settings name: `dnsmasq-dir` and `kube-dns-dir`.
  */
 import type { NamedFolder } from "../settings.ts";
-import { Precedence } from "../precedence.ts";
-import type { SettingsLayer } from "../settings-layer.ts";
+import { Precedence, type SettingsLayer } from "../layers.ts";
 import type { Key } from "../settings-table.ts";
 import type { FolderSettings } from "./named-folders.ts";
 

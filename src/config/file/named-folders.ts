@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { readDnsmasqFiles } from "../dnsmasq/dnsmasq-files.ts";
 import { type ReadConfigMap, readConfigMap } from "../kube-dns/config-map.ts";
-import { listFolder, readOwnText } from "./folder-files.ts";
+import { listFolder, readOwnText } from "./files.ts";
 
 /** As dnsmasq leaves them out, and Debian's packages. */
 const NOT_OF_DNSMASQ = /^\.|~$|^#.*#$|\.dpkg-(dist|old|new)$/;

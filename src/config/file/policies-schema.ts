@@ -17,9 +17,9 @@ import {
 } from "../../policy/model/policy.ts";
 import { POLICY_DEFAULTS, POLICY_LIMITS } from "../../policy/model/policy-defaults.ts";
 import { type PolicyRule, type WrittenRule, readRule } from "../../policy/model/policy-rule.ts";
-import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
+import { BadSettings } from "../bad-settings.ts";
 import { type Read, byName, count, duration, listOf, mapOf, oneOf, quoteValue } from "../kinds.ts";
-import type { Document } from "./document.ts";
+import { type Document, keyPlace } from "./document.ts";
 
 const SECOND_MS = 1_000;
 
@@ -50,10 +50,7 @@ export function placedPolicies(
   path: string,
 ): readonly Policy[] {
   const mistakes: string[] = [];
-  const at = (of: readonly PropertyKey[]): string => {
-    const { line, column } = document.keyPositionOf(of);
-    return `${path}:${line}:${column}: ${of.map(String).join(".")}`;
-  };
+  const at = (of: readonly string[]): string => keyPlace(document, path, of);
   const names = Object.keys(written);
   if (names.length > POLICY_LIMITS.policies)
     mistakes.push(`${at(["policies"])}: has ${names.length} policies: use at most ${POLICY_LIMITS.policies}`);
@@ -93,7 +90,7 @@ export function placedPolicies(
       types: each.types === undefined ? POLICY_DEFAULTS.types : new Set(each.types),
     };
   });
-  if (mistakes.length > 0) throw new BadSettings(mistakes.slice(0, MISTAKES_SHOWN_MAX), mistakes.length);
+  BadSettings.throwAny(mistakes);
   return policies;
 }
 

@@ -6,11 +6,11 @@
 import { join } from "node:path";
 
 import type { DeclaredName } from "../../base/model/declared-name.ts";
-import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
+import { BadSettings } from "../bad-settings.ts";
 import { readHostsText } from "../records/hosts-text.ts";
 import { byName, mapOf, quoteValue } from "../kinds.ts";
 import { readAs, readYaml } from "./document.ts";
-import { listFolder, readOwnText } from "./folder-files.ts";
+import { listFolder, readOwnText } from "./files.ts";
 import { PROJECTS, RECORDS, declaredNames } from "./records-schema.ts";
 import { VERSION } from "./settings-file.ts";
 
@@ -65,7 +65,7 @@ async function namesIn(path: string): Promise<readonly DeclaredName[]> {
 
 function namesInHosts(text: string, path: string): readonly DeclaredName[] {
   const { names, mistakes } = readHostsText(text, path);
-  if (mistakes.length > 0) throw new BadSettings(mistakes.slice(0, MISTAKES_SHOWN_MAX), mistakes.length);
+  BadSettings.throwAny(mistakes);
   return names;
 }
 

@@ -2,8 +2,8 @@
  * RecordsSchema: the declared names in the settings file and in the files of the records folder.
  */
 import { type DeclaredName, EVERYBODY, type RecordScope } from "../../base/model/declared-name.ts";
-import { readOwner } from "../records/owner-name.ts";
 import { type NameValue, readNameValue } from "../records/name-value.ts";
+import { readOwner } from "../records/record-data.ts";
 import { type Kind, Parts, byName, isMap, mapOf, quoteValue } from "../kinds.ts";
 import type { Document } from "./document.ts";
 

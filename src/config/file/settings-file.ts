@@ -2,14 +2,14 @@
  * SettingsFile: reads a settings file into a layer. All mistakes are reported at once, each with file, line and column. The
  * module is loaded only if there is a settings file, because the parser of YAML takes memory.
  */
-import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
+import { BadSettings } from "../bad-settings.ts";
 import { type Kind, type Read, byName, mapOf } from "../kinds.ts";
 import { DeclaredSet } from "../records/declared-set.ts";
 import type { AnySetting } from "../setting.ts";
-import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
+import type { SettingsLayer, LayerValues } from "../layers.ts";
 import { FEATURE_MAPS, SETTINGS } from "../settings-table.ts";
-import { type Document, type TextPosition, readAs, readYaml } from "./document.ts";
-import { readBytes, textOf } from "./file-text.ts";
+import { type Document, keyPlace, readAs, readYaml } from "./document.ts";
+import { readBytes, textOf } from "./files.ts";
 import { POLICIES, placedPolicies } from "./policies-schema.ts";
 import { PROJECTS, RECORDS, declaredNames } from "./records-schema.ts";
 
@@ -57,19 +57,11 @@ export async function readSettingsFile(path: string): Promise<SettingsLayer> {
 /** Reads the content of a file; `path` is for the error messages. */
 export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   const document = readYaml(textOf(bytes, path), path);
-  const at = ({ line, column }: TextPosition): string => `${path}:${line}:${column}`;
   const problem = versionProblem(document, path);
   if (problem !== undefined) throw new BadSettings([problem]);
   const values = layerFrom(readAs(FILE, document, path), document, path);
-  const contradictions = new DeclaredSet().add(values.records ?? []);
-  if (contradictions.length > 0) {
-    throw new BadSettings(contradictions.slice(0, MISTAKES_SHOWN_MAX), contradictions.length);
-  }
-  return {
-    source: "file",
-    values,
-    where: (key) => `${at(document.keyPositionOf(key.split(".")))}: ${key}`,
-  };
+  BadSettings.throwAny(new DeclaredSet().add(values.records ?? []));
+  return { source: "file", values, where: (key) => keyPlace(document, path, key.split(".")) };
 }
 
 /** A file of another version may have other keys, so its other mistakes are not reported. */

@@ -7,7 +7,7 @@ import { BadSettings } from "../bad-settings.ts";
 import type { Key } from "../settings-table.ts";
 import { readComposeProject } from "./compose-file.ts";
 import { readDocument } from "./document.ts";
-import { readBytes, textOf } from "./file-text.ts";
+import { readBytes, textOf } from "./files.ts";
 import { readDnsmasqFolder, readKubeDnsFolder } from "./named-folders.ts";
 import { readRecordsFolder } from "./records-files.ts";
 import { readSettingsFile } from "./settings-file.ts";

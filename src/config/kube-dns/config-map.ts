@@ -7,7 +7,7 @@ import { addressBytes } from "../../base/model/address.ts";
 import { type RouteText, parseDomain, parseServer } from "../../base/model/server-text.ts";
 import { BadSettings } from "../bad-settings.ts";
 import { quoteValue } from "../kinds.ts";
-import type { LayerValues } from "../settings-layer.ts";
+import type { LayerValues } from "../layers.ts";
 
 /** A key with its text. */
 export interface ConfigKey {
@@ -37,7 +37,7 @@ export function readConfigMap(keys: readonly ConfigKey[]): ReadConfigMap {
       mistakes.push(`${path}: ${(error as Error).message}`);
     }
   }
-  if (mistakes.length > 0) throw new BadSettings(mistakes);
+  BadSettings.throwAny(mistakes);
   if (where === undefined || routes.length === 0) return { values: {}, places: {} };
   return { values: { dns: routes }, places: { dns: where } };
 }

@@ -8,8 +8,7 @@ import { withoutComment } from "../../base/lib/without-comment.ts";
 import { reverseLabels } from "../../base/model/address.ts";
 import { type DeclaredName, type DeclaredRecord, EVERYBODY } from "../../base/model/declared-name.ts";
 import { quoteValue } from "../kinds.ts";
-import { readOwner, readTarget } from "./owner-name.ts";
-import { readAnyAddress } from "./record-data.ts";
+import { readAnyAddress, readOwner, readTarget } from "./record-data.ts";
 
 export interface HostsResult {
   readonly names: readonly DeclaredName[];

@@ -6,8 +6,7 @@ import { nearest } from "../../base/lib/nearest.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { DeclaredName, DeclaredRecord } from "../../base/model/declared-name.ts";
 import { TTL, quoteValue } from "../kinds.ts";
-import { readOwner, readTarget } from "./owner-name.ts";
-import { RECORD_KINDS, type RecordKey, readAnyAddress } from "./record-data.ts";
+import { RECORD_KINDS, type RecordKey, readAnyAddress, readOwner, readTarget } from "./record-data.ts";
 
 export type NameValue = Pick<DeclaredName, "ttlSeconds" | "records" | "alias" | "containers">;
 

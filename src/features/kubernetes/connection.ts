@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ClusterReport } from "../../api/cluster.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
-import { readBytes, textOf } from "../../config/file/file-text.ts";
+import { readBytes, textOf } from "../../config/file/files.ts";
 import { ClusterApi } from "./api.ts";
 import { type ClusterSettings, SERVICE_ACCOUNT } from "./feature.ts";
 import { type ClusterAccess, readKubeconfig } from "./kubeconfig.ts";

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join } from "node:path";
 
 import { BadSettings } from "../../config/bad-settings.ts";
-import { readBytes, textOf } from "../../config/file/file-text.ts";
+import { readBytes, textOf } from "../../config/file/files.ts";
 import { readDocumentInWorker } from "../../config/file/worker.ts";
 import { quoteValue } from "../../config/kinds.ts";
 import { KUBERNETES_LIMITS } from "./limits.ts";

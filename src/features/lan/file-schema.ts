@@ -4,8 +4,8 @@
 import { type AddressBlock, blockText, isBlockIn, readAddressBlock } from "../../base/model/address-block.ts";
 import { addressBytes, addressText, isSameAddress, plain } from "../../base/model/address.ts";
 import { isListenerAddress } from "../../base/model/listener-addresses.ts";
-import { BadSettings, MISTAKES_SHOWN_MAX } from "../../config/bad-settings.ts";
-import type { Document } from "../../config/file/document.ts";
+import { BadSettings } from "../../config/bad-settings.ts";
+import { type Document, keyPlace } from "../../config/file/document.ts";
 import { BOOLEAN, type Read, byName, listOf, mapOf, oneOrMore, quoteValue } from "../../config/kinds.ts";
 import type { ListenEntry, ListenView } from "./feature.ts";
 import { LAN_LIMITS } from "./limits.ts";
@@ -34,10 +34,7 @@ export function place(
   path: string,
 ): readonly ListenEntry[] {
   const mistakes: string[] = [];
-  const at = (of: readonly PropertyKey[]): string => {
-    const { line, column } = document.keyPositionOf(of);
-    return `${path}:${line}:${column}: ${of.map(String).join(".")}`;
-  };
+  const at = (of: readonly string[]): string => keyPlace(document, path, of);
   const count = Object.keys(written).length;
   if (count > LAN_LIMITS.entries)
     mistakes.push(`${at(["listen"])}: has ${count} entries: use at most ${LAN_LIMITS.entries}`);
@@ -60,7 +57,7 @@ export function place(
       forwards: forward ?? LISTEN_DEFAULTS.forwards,
     };
   });
-  if (mistakes.length > 0) throw new BadSettings(mistakes.slice(0, MISTAKES_SHOWN_MAX), mistakes.length);
+  BadSettings.throwAny(mistakes);
   return entries;
 }
 

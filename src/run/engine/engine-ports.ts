@@ -29,7 +29,7 @@ import { DNS_PORT } from "../../base/model/server-text.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
 import type { ComposeProjectText } from "../../base/model/compose-file.ts";
-import { fingerprintOf } from "../../config/file/file-text.ts";
+import { fingerprintOfFiles } from "../../config/file/files.ts";
 import { readComposeInWorker } from "../../config/file/worker.ts";
 import type { ComposePlace } from "../../container/facts/compose.ts";
 import type { Outsiders, OwnNamespace } from "../../features/contract.ts";
@@ -273,7 +273,7 @@ class ComposeProjects implements ComposeFiles {
     this.#wanted.clear();
     for (const [key, files] of wanted) {
       const root = this.#root();
-      const fingerprint = await fingerprintOf(files.map((file) => `${root}${file}`));
+      const fingerprint = await fingerprintOfFiles(files.map((file) => `${root}${file}`));
       const nowMs = performance.now();
       const entry = this.#entries.get(key);
       if (entry?.fingerprint === fingerprint && nowMs - entry.readMs < READ_EVERY_MS) {

@@ -5,7 +5,7 @@
 import { type FSWatcher, watch } from "node:fs";
 
 import { LIMITS } from "../../base/limits.ts";
-import { fingerprintOf } from "../../config/file/folder-fingerprint.ts";
+import { fingerprintOfFolder } from "../../config/file/files.ts";
 import { DebounceTimer } from "../../container/watch/debounce-timer.ts";
 
 export class FolderWatch {
@@ -41,7 +41,7 @@ export class FolderWatch {
     if (folder === undefined) return;
     // Before the files are read: what changes in between is read again.
     this.#arm(folder);
-    const now = await fingerprintOf(folder);
+    const now = await fingerprintOfFolder(folder);
     if (folder !== this.#folder || now === this.#fingerprint) return;
     this.#fingerprint = now;
     this.#onChange();

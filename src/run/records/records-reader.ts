@@ -5,7 +5,7 @@
 import type { RecordsReport } from "../../api/status.ts";
 import { BadSettings } from "../../config/bad-settings.ts";
 import type { RecordsFile } from "../../config/file/records-files.ts";
-import { fingerprintOf } from "../../config/file/folder-fingerprint.ts";
+import { fingerprintOfFolder } from "../../config/file/files.ts";
 import { readRecordsInWorker } from "../../config/file/worker.ts";
 import { DeclaredSet } from "../../config/records/declared-set.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -66,7 +66,7 @@ export class RecordsReader {
       return;
     }
     // Before the files are read: what changes in between is read again.
-    const fingerprint = await fingerprintOf(recordsDir);
+    const fingerprint = await fingerprintOfFolder(recordsDir);
     if (this.#isClosed) return;
     this.#watch.watch(recordsDir, fingerprint);
     try {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { HOST_DOMAIN } from "../../../src/config/kinds.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import type { LayerValues } from "../../../src/config/settings-layer.ts";
+import type { LayerValues } from "../../../src/config/layers.ts";
 import { hostPolicyOf } from "../../../src/features/host-names/feature.ts";
 
 function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {

@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readDocument } from "../../../src/config/file/document.ts";
-import { textOf } from "../../../src/config/file/file-text.ts";
+import { textOf } from "../../../src/config/file/files.ts";
 import { accessIn } from "../../../src/features/kubernetes/kubeconfig.ts";
 import { REASON_CHARS, damaged, refusedShortly } from "../../fuzz/damage.ts";
 import { Random } from "../../fuzz/random.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { NETWORK_NAME } from "../../../src/config/kinds.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import type { LayerValues } from "../../../src/config/settings-layer.ts";
+import type { LayerValues } from "../../../src/config/layers.ts";
 import { featureValues } from "../../../src/config/setting.ts";
 import { LISTENER } from "../../../src/features/listener/feature.ts";
 

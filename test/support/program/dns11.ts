@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { ControlClient } from "../../../src/api/control-client.ts";
 import { Predecessor } from "../../../src/keeper/predecessor.ts";
 import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
-import { variableOf } from "../../../src/config/environment.ts";
+import { variableOf } from "../../../src/config/layers.ts";
 import type { PlainKey } from "../../../src/config/settings-table.ts";
 import { POOL_THREADS, POOL_VARIABLE } from "../../../src/kernel/in-pool.ts";
 import { PROGRAM } from "./built.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
-import { readEnvironment, variableOf } from "../../../src/config/environment.ts";
+import { readEnvironment, variableOf } from "../../../src/config/layers.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { type PlainKey, SETTINGS } from "../../../src/config/settings-table.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
-import type { SettingsLayer, LayerValues } from "../../../src/config/settings-layer.ts";
+import type { SettingsLayer, LayerValues } from "../../../src/config/layers.ts";
 import { changedKeys } from "../../../src/base/model/setting-origins.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import {

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readEnvironment } from "../../../src/config/environment.ts";
+import { type LayerValues, readEnvironment } from "../../../src/config/layers.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { ZONE } from "../../../src/config/kinds.ts";
-import type { LayerValues } from "../../../src/config/settings-layer.ts";
 
 function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
   return mergeSettings([{ source: "file", values, where: (key) => `s.yaml: ${key}` }]);

@@ -11,7 +11,7 @@ import * as fc from "fast-check";
 import { BadSettings } from "../../../../src/config/bad-settings.ts";
 import { readSettingsInWorker } from "../../../../src/config/file/worker.ts";
 import { readSettings, readSettingsFile } from "../../../../src/config/file/settings-file.ts";
-import type { SettingsLayer } from "../../../../src/config/settings-layer.ts";
+import type { SettingsLayer } from "../../../../src/config/layers.ts";
 import { parseRoute } from "../../../../src/base/model/server-text.ts";
 import { runs } from "../../../support/rig/runs.ts";
 

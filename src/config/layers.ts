@@ -1,11 +1,48 @@
 /**
- * Precedence: picks the value of each key from the layer with the highest precedence, and records its origin.
+ * Layers: the settings from each source (flags, environment, settings file, folders), and which of them counts for a key.
  */
-import type { MapSetting } from "./setting.ts";
-import type { SettingsLayer } from "./settings-layer.ts";
+import type { SettingOrigin, SettingSource } from "../base/model/setting-origins.ts";
+import { BadSettings } from "./bad-settings.ts";
+import type { AnySetting, MapSetting } from "./setting.ts";
 import { type Key, type MapValues, type PlainKey, SETTINGS, type Values, writtenValue } from "./settings-table.ts";
-import type { SettingOrigin } from "../base/model/setting-origins.ts";
 
+/** By the keys of the settings file. A missing key is not set. */
+export type LayerValues = { readonly [K in Key]?: Values[K] | undefined };
+
+export interface SettingsLayer {
+  readonly source: Exclude<SettingSource, "default">;
+  readonly values: LayerValues;
+  /** Where a key is set, for messages: `--strict`, `DNS11_STRICT`, `dns11.yaml:3:1: strict`. */
+  readonly where: (key: Key) => string;
+}
+
+/**
+ * The variable of a setting, for where flags and files are awkward; a map has none. Its name follows from the key: DNS11_KIND_NODES for
+ * kind.nodes.
+ */
+export function variableOf(key: PlainKey): string {
+  return `DNS11_${key.toUpperCase().replaceAll(/[.-]/g, "_")}`;
+}
+
+/** An empty variable is ignored. */
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): SettingsLayer {
+  const values: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const [key, { kind }] of Object.entries<AnySetting>(SETTINGS)) {
+    const variable = variableOf(key as PlainKey);
+    const text = environment[variable];
+    if (text === undefined || text === "") continue;
+    try {
+      values[key] = kind.read(kind.fromText?.(text) ?? text);
+    } catch (error) {
+      problems.push(`${variable}: ${(error as Error).message}`);
+    }
+  }
+  BadSettings.throwAny(problems);
+  return { source: "environment", values, where: (key) => variableOf(key as PlainKey) };
+}
+
+/** Picks the value of each key from the highest layer that sets it, and records its origin. */
 export class Precedence {
   readonly #layers: readonly SettingsLayer[];
   /** The origin of every key taken so far, with the value as written in a settings file. */
