@@ -18,7 +18,7 @@ import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { variableOf } from "../src/config/layers.ts";
 import { readSettingsFile } from "../src/config/file/settings-file.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
-import type { PlainKey } from "../src/config/settings-table.ts";
+import type { PlainKey } from "../src/config/keys.ts";
 import type { ControlPorts } from "../src/control/situation/ports.ts";
 import { routesOf } from "../src/control/routes/routes.ts";
 import { helpOfAll } from "./support/program/command-help.ts";

@@ -3,7 +3,7 @@
  */
 import { variableOf } from "../../src/config/layers.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
-import { type Key, MAP_HELP, type PlainKey, SETTINGS, isForStart, isPlain } from "../../src/config/settings-table.ts";
+import { type Key, MAP_HELP, type PlainKey, SETTINGS, isForStart, isPlain } from "../../src/config/keys.ts";
 import { flagOf } from "../options/flags.ts";
 
 interface SettingsKey {

@@ -6,7 +6,7 @@ import { type Command, Option } from "commander";
 import type { Log } from "../../src/base/log/log.ts";
 import type { AnySetting } from "../../src/config/setting.ts";
 import type { RunSettings } from "../../src/config/settings.ts";
-import { SETTINGS } from "../../src/config/settings-table.ts";
+import { SETTINGS } from "../../src/config/keys.ts";
 import { doctorModules, hostModules } from "../modules/platform.ts";
 import { printableLines } from "../text/printable.ts";
 

@@ -7,7 +7,7 @@ import { type FeatureEntry, NOT_WITH_STRICT } from "./feature-entry.ts";
 import type { Precedence } from "./layers.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import type { RouteText } from "../base/model/server-text.ts";
-import type { Key } from "./settings-table.ts";
+import type { Key } from "./keys.ts";
 import type { Settings } from "./settings.ts";
 import { type KeptDomain, zoneConflict } from "./zone-name.ts";
 

@@ -4,7 +4,7 @@
 import type { SettingOrigin, SettingSource } from "../base/model/setting-origins.ts";
 import { BadSettings } from "./bad-settings.ts";
 import type { AnySetting, MapSetting } from "./setting.ts";
-import { type Key, type MapValues, type PlainKey, SETTINGS, type Values, writtenValue } from "./settings-table.ts";
+import { type Key, type MapValues, type PlainKey, SETTINGS, type Values, writtenValue } from "./keys.ts";
 
 /** By the keys of the settings file. A missing key is not set. */
 export type LayerValues = { readonly [K in Key]?: Values[K] | undefined };
@@ -59,7 +59,13 @@ export class Precedence {
     return this.#pick(key, fallback, (value) => (value === undefined ? null : writtenValue(key, value)));
   }
 
-  /** The same for a key without a default. */
+  /** The values of several keys, each under a name of its own. */
+  takeAll<const N extends Readonly<Record<string, PlainKey>>>(names: N): { readonly [K in keyof N]: Values[N[K]] } {
+    const values = Object.entries(names).map(([name, key]) => [name, this.take(key)]);
+    return Object.fromEntries(values) as { readonly [K in keyof N]: Values[N[K]] };
+  }
+
+  /** The value of a key without a default. */
   takeOptional<K extends PlainKey>(key: K): Values[K] | undefined {
     return this.#pick(key, undefined, (value) => (value === undefined ? null : writtenValue(key, value)));
   }

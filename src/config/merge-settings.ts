@@ -28,39 +28,38 @@ import { BadSettings } from "./bad-settings.ts";
 import { Precedence, type SettingsLayer } from "./layers.ts";
 import { findConflicts } from "./conflicts.ts";
 import type { Settings } from "./settings.ts";
-import { FEATURE_KEYS, FEATURE_MAPS, type Key, type Values } from "./settings-table.ts";
+import { FEATURE_KEYS, FEATURE_MAPS, type Key, type Values } from "./keys.ts";
 
 /** Layers in order of precedence, the highest first. Throws a Fault if settings contradict each other. */
 export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const precedence = new Precedence(layers);
-  const logLevel = precedence.take("log-level");
-  const logFormat = precedence.take("log-format");
+  // The origins are listed in the order in which values are taken.
+  const start = precedence.takeAll({ logLevel: "log-level", logFormat: "log-format" });
   const metrics = {
     address: precedence.take("metrics.addr"),
     isExplicit: precedence.layerOf("metrics.addr") !== undefined,
     containers: precedence.take("metrics.containers"),
   };
-  const healthProbes = precedence.take("health-probes");
-  const lameDuckMs = precedence.take("lame-duck");
-  const keeper = precedence.take("keeper");
-  const answers = precedence.take("answers");
-  const isStrict = precedence.take("strict");
-  const ruleBackend = precedence.take("rule-backend");
-  const only = precedence.take("only");
-  const labels = {
-    trustsImages: precedence.take("trust-image-labels"),
-    servers: precedence.take("label-servers"),
-  };
+  const run = precedence.takeAll({
+    healthProbes: "health-probes",
+    lameDuckMs: "lame-duck",
+    keeper: "keeper",
+    answers: "answers",
+    isStrict: "strict",
+    ruleBackend: "rule-backend",
+    only: "only",
+  });
+  const { isStrict } = run;
+  const labels = precedence.takeAll({ trustsImages: "trust-image-labels", servers: "label-servers" });
   const health = precedence.take("health");
   const stopped = precedence.take("stopped", isStrict ? "forward" : "nxdomain");
-  const names = {
-    ptr: precedence.take("ptr"),
-    order: precedence.take("address-order"),
-  };
-  const visible = precedence.take("visible");
-  const defaultBridge = precedence.take("default-bridge");
-  const hostName = precedence.take("host-docker-internal");
-  const zones = precedence.take("zone");
+  const names = precedence.takeAll({ ptr: "ptr", order: "address-order" });
+  const seen = precedence.takeAll({
+    visible: "visible",
+    defaultBridge: "default-bridge",
+    hostName: "host-docker-internal",
+    zones: "zone",
+  });
   const features = Object.fromEntries([
     ...FEATURE_KEYS.map((key) => [key, precedence.take(key)]),
     ...Object.entries(FEATURE_MAPS).map(([key, each]) => [key, precedence.takeFeatureMap(key, each)]),
@@ -73,7 +72,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const resolvConf = precedence.takeOptional("resolv-conf");
   const hostDomain = precedence.take("host-domain");
   const hostZones = [
-    ...zones,
+    ...seen.zones,
     ...FEATURES.flatMap((feature: FeatureEntry) => feature.hostZones?.({ features }) ?? []),
     ...nodeDomains(everyone),
   ];
@@ -83,8 +82,10 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   precedence.takeOptional("dnsmasq-dir");
   precedence.takeOptional("kube-dns-dir");
   const settings: Settings = {
+    ...start,
+    ...run,
+    ...seen,
     behaviour,
-    isStrict,
     upstream,
     routes: { everyone, networks },
     health,
@@ -93,31 +94,18 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     records,
     policies,
     recordsDir,
-    only,
     labels,
-    visible,
-    defaultBridge,
-    hostName,
-    zones,
     kind: kindOf(precedence),
     nested: precedence.take("nested"),
     resolvConf,
     hostDomain,
     hostZones,
-    ruleBackend,
-    logLevel,
-    logFormat,
     metrics,
-    healthProbes,
-    lameDuckMs,
-    keeper,
-    answers,
-    queries: { names: precedence.take("queries.names") },
+    queries: precedence.takeAll({ names: "queries.names" }),
     features,
     origins: bySection(precedence.origins),
   };
-  const conflicts = findConflicts(precedence, settings);
-  if (conflicts.length > 0) throw new BadSettings(conflicts);
+  BadSettings.throwAny(findConflicts(precedence, settings));
   return settings;
 }
 
@@ -139,16 +127,15 @@ function upstreamOf(precedence: Precedence, order: Values["forward.order"]): Ups
     forward: {
       order: order === "rotate" || order === "docker" ? FORWARD_DEFAULTS.order : order,
       rotates: order === "rotate",
-      usesTcp: precedence.take("forward.tcp"),
-      budgetMs: precedence.take("forward.budget"),
-      queriesMax: precedence.take("forward.max-concurrent"),
-      missingContainer: precedence.take("forward.missing-container"),
+      ...precedence.takeAll({
+        usesTcp: "forward.tcp",
+        budgetMs: "forward.budget",
+        queriesMax: "forward.max-concurrent",
+        missingContainer: "forward.missing-container",
+      }),
       tlsAuthorities: precedence.takeOptional("forward.tls-ca"),
     },
-    localOnly: {
-      keepsDotless: precedence.take("forward.domain-needed"),
-      keepsPrivateReverse: precedence.take("forward.bogus-priv"),
-    },
+    localOnly: precedence.takeAll({ keepsDotless: "forward.domain-needed", keepsPrivateReverse: "forward.bogus-priv" }),
     cache: {
       bytesMax: precedence.take("cache.size", order === "docker" ? 0 : CACHE_DEFAULTS.bytesMax),
       ttlSecondsMin: seconds(precedence.take("cache.min-ttl")),
@@ -161,15 +148,15 @@ function upstreamOf(precedence: Precedence, order: Values["forward.order"]): Ups
 }
 
 function kindOf(precedence: Precedence): KindPolicy {
-  return {
-    nodes: precedence.take("kind.nodes"),
-    address: precedence.take("kind.ip"),
-    mode: precedence.take("kind.mode"),
-    families: precedence.take("kind.families"),
-    isExposed: precedence.take("kind.expose"),
-    isForced: precedence.take("kind.force"),
-    hostDockerInternal: precedence.take("kind.host-docker-internal"),
-  };
+  return precedence.takeAll({
+    nodes: "kind.nodes",
+    address: "kind.ip",
+    mode: "kind.mode",
+    families: "kind.families",
+    isExposed: "kind.expose",
+    isForced: "kind.force",
+    hostDockerInternal: "kind.host-docker-internal",
+  });
 }
 
 /** The domains of clusters that nodes are asked for: the host asks for them, too. */

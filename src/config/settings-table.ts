@@ -1,11 +1,10 @@
 /**
- * SettingsTable: every setting, declared once: its key in the settings file, the kind of its value, its default, its flag if people
- * type it by hand, and what it does. Types, the schema of the file, variables, flags, the manual and the documents follow
- * from it. What the values mean to a run is in `merge-settings.ts`.
+ * SettingsTable: every setting that no feature has, declared once: its key in the settings file, the kind of its value, its default, its
+ * flag if people type it by hand, and what it does. Types, variables, flags, the manual and the documents follow from it. What the values
+ * mean to a run is in `merge-settings.ts`.
  */
 import { LIMITS } from "../base/limits.ts";
 import { ANSWERS_SETTINGS } from "../base/model/answered-by.ts";
-import type { DeclaredName } from "../base/model/declared-name.ts";
 import {
   DEFAULT_BRIDGE_SETTINGS,
   HOST_NAME_SETTINGS,
@@ -27,8 +26,6 @@ import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
-import type { RouteText } from "../base/model/server-text.ts";
-import type { Policy } from "../policy/model/policy.ts";
 import {
   CACHE_DEFAULTS,
   FORWARD_DEFAULTS,
@@ -54,10 +51,7 @@ import {
   wordOrAddress,
   zeroOr,
 } from "./kinds.ts";
-import type { FeatureEntry } from "./feature-entry.ts";
-import { type AnySetting, type MapValuesOf, type MapsTable, type ValuesOf, list, one } from "./setting.ts";
-import { FEATURES } from "../features.ts";
-import { FORWARD_ORDERS, HOST_DOMAIN_DEFAULT, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
+import { type ValuesOf, list, one } from "./setting.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -66,10 +60,22 @@ const DAY_MS = 86_400_000;
 const KIB = 1024;
 const GIB = 1024 ** 3;
 
+const METRICS_ADDRESS = "127.0.0.1:9511";
+export const HOST_DOMAIN_DEFAULT = "docker";
+
+/**
+ * How upstream servers are queried. `rotate` is `adaptive` from another server each time; `docker` is what strict mode does: as
+ * Docker's resolver, without a cache and everything else that is said of the others.
+ */
+const FORWARD_ORDERS = ["adaptive", "rotate", "sequential", "parallel", "docker"] as const;
+
+/** Whether a second process removes our rules if this one ends without doing so. */
+const KEEPER_SETTINGS = ["on", "off"] as const;
+
 const isOneOrMore = true;
 const atStart = { isForStart: true };
 
-const CORE_SETTINGS = {
+export const CORE_SETTINGS = {
   strict: one(BOOLEAN, false, "answer exactly as current Docker does", { flag: "strict" }),
   only: list(
     ONLY,
@@ -288,64 +294,5 @@ const CORE_SETTINGS = {
   ),
 };
 
-type Feature = (typeof FEATURES)[number];
-type AllOf<T> = (T extends unknown ? (each: T) => void : never) extends (all: infer All) => void ? All : never;
-type SettingsOf<T> = T extends { readonly settings: infer Settings } ? Settings : never;
-/** Nothing, where the list is empty. */
-type FeatureSettings = AllOf<SettingsOf<Feature>> & object;
-
-const FEATURE_SETTINGS = Object.assign(
-  {},
-  ...FEATURES.map(({ settings }: FeatureEntry) => settings),
-) as FeatureSettings;
-
-export const SETTINGS = { ...CORE_SETTINGS, ...FEATURE_SETTINGS };
-
-/** The keys that features declare. */
-export const FEATURE_KEYS = Object.keys(FEATURE_SETTINGS) as (keyof FeatureSettings)[];
-
-/** The settings whose values are a text or a list of texts, so that they have a variable. */
-export type PlainKey = keyof typeof SETTINGS;
-
-type MapsOf<T> = T extends { readonly maps: infer Maps } ? Maps : never;
-type FeatureMaps = AllOf<MapsOf<Feature>> & object;
-
-/** Those that features declare. */
-export const FEATURE_MAPS: MapsTable = Object.assign({}, ...FEATURES.map(({ maps }: FeatureEntry) => maps));
-
-/** Maps, which only the settings file has. */
-export interface MapValues extends MapValuesOf<FeatureMaps> {
-  networks: ReadonlyMap<string, readonly RouteText[]>;
-  records: readonly DeclaredName[];
-  policies: readonly Policy[];
-}
-
-export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
-  networks: "upstream servers for the containers of a network, by network name: {NAME: {dns: [...]}}",
-  records:
-    "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
-  policies:
-    "which names some containers may resolve, by the name of the policy: {NAME: {for: [network=NET], mode: enforce, allow: [api.example.com]}}",
-  ...(Object.fromEntries(Object.entries(FEATURE_MAPS).map(([key, { help }]) => [key, help])) as Readonly<
-    Record<keyof MapValuesOf<FeatureMaps>, string>
-  >),
-};
-
 /** Durations are in milliseconds, sizes in bytes. */
-export type Values = ValuesOf<typeof SETTINGS> & MapValues;
-
-export type Key = keyof Values;
-
-export function isPlain(key: Key): key is PlainKey {
-  return Object.hasOwn(SETTINGS, key);
-}
-
-/** Whether a change of this key takes effect at the next start only. */
-export function isForStart(key: string): boolean {
-  return Object.hasOwn(SETTINGS, key) && SETTINGS[key as PlainKey].isForStart;
-}
-
-/** In the form of the settings file. */
-export function writtenValue(key: PlainKey, value: unknown): unknown {
-  return (SETTINGS[key] as AnySetting).kind.write?.(value) ?? value;
-}
+export type CoreValues = ValuesOf<typeof CORE_SETTINGS>;

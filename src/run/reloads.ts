@@ -7,7 +7,7 @@ import type { RunSettings } from "../config/settings.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { changedKeys } from "../base/model/setting-origins.ts";
 import type { Log } from "../base/log/log.ts";
-import { isForStart } from "../config/settings-table.ts";
+import { isForStart } from "../config/keys.ts";
 
 /** What is read again: everything, or only the folders that the settings name. */
 export type ReloadScope = "all" | "folders";

@@ -6,7 +6,7 @@ import { nearest } from "../../base/lib/nearest.ts";
 import { BadSettings } from "../bad-settings.ts";
 import { quoteValue } from "../kinds.ts";
 import { DeclaredSet } from "../records/declared-set.ts";
-import { SETTINGS, type PlainKey } from "../settings-table.ts";
+import { SETTINGS, type PlainKey } from "../keys.ts";
 import type { LayerValues } from "../layers.ts";
 import { type ConfigText, type OptionLine, optionLines } from "./option-lines.ts";
 import { SETTING_OPTIONS, isWithoutMeaning } from "./other-options.ts";

@@ -2,7 +2,7 @@
  * OtherOptions: the options of dnsmasq that are a setting here, and those that are about dnsmasq's own process, its
  * sockets, DHCP and TFTP, which mean nothing here. All others change answers in a way that dns11 does not have.
  */
-import type { PlainKey } from "../settings-table.ts";
+import type { PlainKey } from "../keys.ts";
 
 interface SettingOption {
   readonly key: PlainKey;

@@ -3,7 +3,7 @@
  */
 import type { NamedFolder } from "../settings.ts";
 import { Precedence, type SettingsLayer } from "../layers.ts";
-import type { Key } from "../settings-table.ts";
+import type { Key } from "../keys.ts";
 import type { FolderSettings } from "./named-folders.ts";
 
 export type FolderKind = "dnsmasq" | "kube-dns";

@@ -7,7 +7,7 @@ import { type Kind, type Read, byName, mapOf } from "../kinds.ts";
 import { DeclaredSet } from "../records/declared-set.ts";
 import type { AnySetting } from "../setting.ts";
 import type { SettingsLayer, LayerValues } from "../layers.ts";
-import { FEATURE_MAPS, SETTINGS } from "../settings-table.ts";
+import { FEATURE_MAPS, SETTINGS } from "../keys.ts";
 import { type Document, keyPlace, readAs, readYaml } from "./document.ts";
 import { readBytes, textOf } from "./files.ts";
 import { POLICIES, placedPolicies } from "./policies-schema.ts";

@@ -4,7 +4,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
-import type { Key } from "../settings-table.ts";
+import type { Key } from "../keys.ts";
 import { readComposeProject } from "./compose-file.ts";
 import { readDocument } from "./document.ts";
 import { readBytes, textOf } from "./files.ts";

@@ -7,7 +7,7 @@ import { Worker } from "node:worker_threads";
 import type { ComposeProjectText } from "../../base/model/compose-file.ts";
 import { BadSettings } from "../bad-settings.ts";
 import type { LayerValues, SettingsLayer } from "../layers.ts";
-import type { Key } from "../settings-table.ts";
+import type { Key } from "../keys.ts";
 import type { FolderKind } from "./folder-layers.ts";
 import type { FolderSettings } from "./named-folders.ts";
 import type { RecordsFile } from "./records-files.ts";

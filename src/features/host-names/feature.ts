@@ -1,7 +1,8 @@
+import { HOST_DOMAIN_DEFAULT } from "../../config/settings-table.ts";
 import type { WithFeatures } from "../../config/feature-entry.ts";
 import { oneOf } from "../../config/kinds.ts";
 import { featureValues, one } from "../../config/setting.ts";
-import { HOST_DOMAIN_DEFAULT, type Settings } from "../../config/settings.ts";
+import type { Settings } from "../../config/settings.ts";
 import type { KeptDomain } from "../../config/zone-name.ts";
 
 /**

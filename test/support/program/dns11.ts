@@ -12,7 +12,7 @@ import { ControlClient } from "../../../src/api/control-client.ts";
 import { Predecessor } from "../../../src/keeper/predecessor.ts";
 import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
 import { variableOf } from "../../../src/config/layers.ts";
-import type { PlainKey } from "../../../src/config/settings-table.ts";
+import type { PlainKey } from "../../../src/config/keys.ts";
 import { POOL_THREADS, POOL_VARIABLE } from "../../../src/kernel/in-pool.ts";
 import { PROGRAM } from "./built.ts";
 import type { ContainerStatus, Status } from "../../../src/api/status.ts";

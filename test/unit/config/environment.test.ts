@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readEnvironment, variableOf } from "../../../src/config/layers.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import { type PlainKey, SETTINGS } from "../../../src/config/settings-table.ts";
+import { type PlainKey, SETTINGS } from "../../../src/config/keys.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 
 test("without variables of dns11 nothing is set", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { nodeFilterText, parseNodeFilter } from "../../../src/config/kinds.ts";
-import { SETTINGS } from "../../../src/config/settings-table.ts";
+import { SETTINGS } from "../../../src/config/keys.ts";
 import type { NodeFilter } from "../../../src/base/model/kind-policy.ts";
 
 const FORMS: readonly (readonly [string, NodeFilter | undefined])[] = [
