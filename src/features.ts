@@ -12,6 +12,7 @@ import { MDNS } from "./features/mdns/feature.ts";
 import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { SANDBOX } from "./features/sandbox/feature.ts";
+import { SEARCH } from "./features/search/feature.ts";
 import { WHY } from "./features/why/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
@@ -31,4 +32,5 @@ export const FEATURES = [
   POLICY_LEASES,
   SANDBOX,
   WHY,
+  SEARCH,
 ] as const;

@@ -4,14 +4,12 @@
  */
 import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
-import { type AttachMode, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
+import { type AttachMode, type Attaching, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Bridges } from "./bridge/bridges.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
-import { withoutEffect } from "./search/project-search.ts";
-import type { Searches } from "./search/searches.ts";
 import type { ContainerFact } from "./facts/fact.ts";
 import { labelAnswers } from "./facts/label-choices.ts";
 import { effectiveLabels } from "./facts/labels.ts";
@@ -30,7 +28,8 @@ export interface RosterParts {
   readonly bridges: Bridges;
   /** What serves a container besides, or instead of, a decision that is not in force yet: for the reason of a skip. */
   readonly besides?: (fact: ContainerFact, decision: Decision) => readonly string[];
-  readonly searches: Pick<Searches, "modeFor" | "problemOf" | "forget">;
+  /** How a container is attached about which this is decided, and what to warn of, where it is attached by `mode` without that. */
+  readonly attach?: (fact: ContainerFact, decision: Decision, mode: AttachMode | undefined) => Attaching;
   readonly only: readonly OnlyFilter[];
   /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
   readonly quarantineOf?: (containerId: string) => string | undefined;
@@ -112,7 +111,6 @@ export class Roster {
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
-    this.#parts.searches.forget(containerId);
     this.#decisions.delete(containerId);
     if (changesOthers) this.#refreshOthers();
   }
@@ -188,21 +186,7 @@ export class Roster {
 
   #containerMode(fact: ContainerFact): AttachMode {
     const { policy } = labelAnswers(effectiveLabels(fact, this.#labelPolicy));
-    return this.#parts.searches.modeFor(fact, policy === "process" ? CONTAINER_BY_PROCESS : CONTAINER_MODE);
-  }
-
-  /** Why a served container has no search list that it asks for. */
-  #searchProblem(fact: ContainerFact, decision: Decision): string | undefined {
-    const { nodes, searches } = this.#parts;
-    const isGuest = decision.kind === "skip" && decision.code === "own-stack";
-    if (decision.kind === "skip" && !isGuest) return undefined;
-    if (nodes.isNode(fact)) return searches.problemOf(fact, withoutEffect("a KIND node has that of KIND_DNS_SEARCH"));
-    if (fact.nameservers.kind === "captured")
-      return searches.problemOf(
-        fact,
-        withoutEffect("its resolv.conf is not written, because it does not name 127.0.0.11"),
-      );
-    return searches.problemOf(fact);
+    return policy === "process" ? CONTAINER_BY_PROCESS : CONTAINER_MODE;
   }
 
   /** Undefined if the container is not to be served at the servers of its resolv.conf, whatever the file says. */
@@ -225,12 +209,13 @@ export class Roster {
     const decided = this.#decided(fact);
     const bridgeMode = this.#bridgeModeOf(fact, decided);
     const ownMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : this.#containerMode(fact));
-    const mode = decided.kind === "serve" ? (bridgeMode ?? ownMode()) : undefined;
+    const usual = decided.kind === "serve" ? (bridgeMode ?? ownMode()) : undefined;
+    const { mode, warning } = this.#parts.attach?.(fact, decided, usual) ?? { mode: usual };
     const view = mode && this.viewOf(fact);
     const withLabelWarning = withWarnings(decided, [
       decided.warning,
       nodes.ignoredLabel(fact),
-      this.#searchProblem(fact, decided),
+      warning,
       ...missingServers(view?.upstreams),
     ]);
     const decision = nodes.isNode(fact)

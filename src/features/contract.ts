@@ -10,6 +10,7 @@ import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Server, View } from "../base/model/view.ts";
 import type { Settings } from "../config/settings.ts";
+import type { AttachMode, Attaching } from "../container/attach/attach-mode.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { Reconciler } from "../container/attach/reconciler.ts";
 import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
@@ -132,7 +133,7 @@ export interface FeatureCode {
 }
 
 /** A feature while a run lasts, in the order in which its parts are called. */
-export interface Running extends BesideContainers {
+export interface Running extends ForContainers {
   /**
    * The run is one for the containers of an engine. Inside of a KIND node this is not called, and in a preview of a run it is the last
    * that is called before `stop`, and before containers are decided about.
@@ -186,10 +187,10 @@ export interface Running extends BesideContainers {
 }
 
 /**
- * What a feature can do in a run for the containers of an engine, beside their namespaces: answer others, or at other addresses. Inside
- * of a KIND node none of it is called.
+ * What a feature can do in a run for the containers of an engine: attach them in another way, answer others, or at other addresses.
+ * Inside of a KIND node none of it is called.
  */
-interface BesideContainers {
+interface ForContainers {
   /**
    * Makes a source of names for these settings, the first time before `engine`. It comes before all others, and learns of containers and
    * networks as they do. Each reload makes another one.
@@ -203,8 +204,15 @@ interface BesideContainers {
   decided?(containerId: string): void;
   /** What anybody sees may have changed: names, networks, servers, or who is quarantined. Containers are decided about one by one. */
   viewsChanged?(): void;
-  /** Whether what a run before has changed of this container's files is to stay. */
-  keepsChanges?(fact: ContainerFact): boolean;
+  /** How a container is attached about which this is decided, where that is not by `mode`, and what to warn of. */
+  attach?(fact: ContainerFact, decision: Decision, mode: AttachMode | undefined): Attaching | undefined;
+  /**
+   * Whether it changes files of this container, or will once it has started: what a run before has changed there is to stay, and it is
+   * not served before its first instruction.
+   */
+  changesFiles?(fact: ContainerFact): boolean;
+  /** The search list that a container asks for, for a feature that writes its resolv.conf in another way. */
+  searchListOf?(fact: ContainerFact): SearchList | undefined;
   /** Whether all that it serves is served, or it is known why not. */
   readonly isSettled?: boolean;
   /** Reads no more queries until `resume`, or until another process serves. Containers are served meanwhile, and paused after it. */

@@ -12,8 +12,6 @@ import { NAME_CHOICES_DEFAULTS } from "../../src/base/model/name-choices.ts";
 import { readHostsText } from "../../src/config/records/hosts-text.ts";
 import { decide } from "../../src/container/attach/decision.ts";
 import { Directory } from "../../src/container/registry/directory.ts";
-import { LABEL_DEFAULTS } from "../../src/base/model/label-policy.ts";
-import { projectSearch } from "../../src/container/search/project-search.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../support/scripted/builders.ts";
 import { declaredIn } from "../support/scripted/declarations.ts";
 import { addressesIn, answerOnce, replyOnce } from "../unit/support/reply.ts";
@@ -75,9 +73,6 @@ test("labels of any text", () => {
     });
     const { warning = "" } = decide(fact, []);
     assert.ok(warning.length < 4_000, `${about}: ${warning.length} characters`);
-    const asking = { ...fact, labels: { ...labels, "io.dns11.search": "project" } };
-    const search = projectSearch(asking, { labels: LABEL_DEFAULTS, zones: ["z.test"] }) ?? { problem: "" };
-    for (const domain of "list" in search ? search.list.domains : []) assert.match(domain, /^[a-z0-9_.-]+$/, about);
     directory.putContainer(fact);
     const client = aClient(directory.viewOf(neighbour));
     const reply = replyOnce(aQuery({ name: "fuzzed" }), { behaviour: DEFAULT_BEHAVIOUR, client });

@@ -26,6 +26,15 @@ export interface AttachMode {
   undo?(): void;
   /** Why the kernel must not answer here, where that is not up to the captured addresses. */
   readonly notByKernel?: string;
+  /** Why its resolv.conf keeps the search list that it has. */
+  readonly keepsSearchList?: string;
+}
+
+/** How a container is attached, and what to warn of. */
+export interface Attaching {
+  /** Undefined if it is not. */
+  readonly mode: AttachMode | undefined;
+  readonly warning?: string | undefined;
 }
 
 /**

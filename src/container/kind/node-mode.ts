@@ -61,6 +61,7 @@ export interface NodeParts {
 const NO_ADDRESSES: AdvertisedAddresses = { advertised: [], captured: [], foreign: [] };
 
 export class NodeMode implements AttachMode {
+  readonly keepsSearchList = "a KIND node has that of KIND_DNS_SEARCH";
   readonly #parts: NodeParts;
   #policy: KindPolicy;
   #fact: NodeFact;

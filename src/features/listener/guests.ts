@@ -43,8 +43,8 @@ export class Guests {
     this.#parts = parts;
   }
 
-  /** Whether what a previous run changed is to stay. */
-  isKept(fact: ContainerFact): boolean {
+  /** Whether the file of this container is changed. */
+  isChanged(fact: ContainerFact): boolean {
     return hasOwnStack(fact) && this.#parts.listener().state !== "off";
   }
 

@@ -125,8 +125,8 @@ class ListenerInRun implements Running {
     this.#parts?.guests.forget(containerId);
   }
 
-  keepsChanges(fact: ContainerFact): boolean {
-    return this.#parts?.guests.isKept(fact) === true;
+  changesFiles(fact: ContainerFact): boolean {
+    return this.#parts?.guests.isChanged(fact) === true;
   }
 
   status(): Pick<Status, "listener"> {

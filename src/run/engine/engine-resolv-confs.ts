@@ -1,13 +1,12 @@
 /**
- * EngineResolvConfs: what reads and writes resolv.conf files in containers of an engine: KIND nodes, containers on the default bridge,
- * and search lists of projects.
+ * EngineResolvConfs: what reads and writes resolv.conf files in containers of an engine: KIND nodes, and containers on the default
+ * bridge.
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import type { Directory } from "../../container/registry/directory.ts";
-import { Searches } from "../../container/search/searches.ts";
 import type { Follower } from "../../container/watch/follower.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
@@ -22,7 +21,6 @@ interface Side {
 interface EngineResolvConfs {
   readonly nodes: Nodes;
   readonly bridges: Bridges;
-  readonly searches: Searches;
 }
 
 export function openResolvConfs(side: Side, parts: ContainerSideParts, { host }: EngineAccess): EngineResolvConfs {
@@ -36,6 +34,5 @@ export function openResolvConfs(side: Side, parts: ContainerSideParts, { host }:
       settings,
     ),
     bridges: new Bridges({ host, onChange, onFileChange: reinspect }),
-    searches: new Searches({ journal, host, onChange: reinspect }, settings),
   };
 }

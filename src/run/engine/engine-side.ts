@@ -8,6 +8,8 @@ import type { Gate } from "../../base/lib/gate.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import type { RunSettings } from "../../config/settings.ts";
+import type { AttachMode, Attaching } from "../../container/attach/attach-mode.ts";
+import type { Decision } from "../../container/attach/decision.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
@@ -21,7 +23,6 @@ import type { SandboxBirths } from "../../container/namespace/sandbox-births.ts"
 import { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import { labelKeysOf } from "../../container/facts/label-keys.ts";
-import type { Searches } from "../../container/search/searches.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -69,7 +70,6 @@ export class EngineSide implements ContainerSide {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
-  readonly searches: Searches;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
@@ -118,8 +118,8 @@ export class EngineSide implements ContainerSide {
       isSynced: () => this.synced.isOpen,
     });
     this.reconciler = this.#openReconciler();
-    const { nodes, bridges, searches } = openResolvConfs(this, parts, link);
-    [this.nodes, this.bridges, this.searches] = [nodes, bridges, searches];
+    const { nodes, bridges } = openResolvConfs(this, parts, link);
+    [this.nodes, this.bridges] = [nodes, bridges];
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
@@ -204,7 +204,6 @@ export class EngineSide implements ContainerSide {
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.configure(settings);
-      this.searches.configure(settings);
       if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
       this.roster.refresh();
       // Each goes through all containers.
@@ -302,7 +301,7 @@ export class EngineSide implements ContainerSide {
       putNetwork: (fact) => this.putNetwork(fact),
       roster: () => this.roster,
       quarantineOf: quarantines.reasonFor,
-      searchListOf: (fact) => this.searches.listOf(fact),
+      searchListOf: (fact) => this.features.map((each) => each.searchListOf?.(fact)).find((list) => list !== undefined),
       dialFromHost: (server, type) => dialIn(platform.runner, host().network, server, type, this.isHostCaptured),
     };
     for (const each of this.features) each.engine?.(core);
@@ -363,13 +362,13 @@ export class EngineSide implements ContainerSide {
       reconciler: this.reconciler,
       nodes: this.nodes,
       bridges: this.bridges,
-      searches: this.searches,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       besides: (fact, decision) => this.features.flatMap((each) => each.besides?.(fact, decision) ?? []),
+      attach: (...decided) => this.#attach(...decided),
       onOthers: () => this.viewsChanged(),
       onDecided: (id) => {
         for (const each of this.features) each.decided?.(id);
@@ -377,6 +376,19 @@ export class EngineSide implements ContainerSide {
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
+  }
+
+  /** One feature after the other. */
+  #attach(fact: ContainerFact, decision: Decision, usual: AttachMode | undefined): Attaching {
+    let mode = usual;
+    const warnings: string[] = [];
+    for (const each of this.features) {
+      const other = each.attach?.(fact, decision, mode);
+      if (other === undefined) continue;
+      ({ mode } = other);
+      if (other.warning !== undefined) warnings.push(other.warning);
+    }
+    return { mode, warning: warnings.length === 0 ? undefined : warnings.join("; ") };
   }
 
   #openHostUpstreams(): HostUpstreams {

@@ -1,12 +1,11 @@
 /**
- * OldNodes: KIND nodes, containers with a search list, and what features changed, that a killed instance left changed.
+ * OldNodes: KIND nodes, and containers in which features changed something, that a killed instance left changed.
  */
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
-import type { Searches } from "../../container/search/searches.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { Running } from "../../features/contract.ts";
 
@@ -16,12 +15,10 @@ export async function restoreOldNodes(
     directory,
     nodes,
     features,
-    searches,
   }: {
     readonly directory: Directory;
     readonly nodes: Nodes;
-    readonly features: readonly Pick<Running, "keepsChanges">[];
-    readonly searches: Pick<Searches, "isKept">;
+    readonly features: readonly Pick<Running, "changesFiles">[];
   },
   { host }: Pick<EngineAccess, "host">,
   { platform, journal }: Pick<ContainerSideParts, "platform" | "journal">,
@@ -30,7 +27,7 @@ export async function restoreOldNodes(
   for (const record of journal.all().records) {
     const fact = directory.containers.get(record.containerId);
     const isRunning = fact?.startedAt === record.startedAt;
-    if (isRunning && (nodes.isNode(fact) || searches.isKept(fact) || isKeptBy(features, fact))) continue;
+    if (isRunning && (nodes.isNode(fact) || isChangedBy(features, fact))) continue;
     const { did, isComplete } = isRunning
       ? await restoreNode(record, { ...platform, host: host() })
       : NOTHING_TO_RESTORE;
@@ -40,6 +37,7 @@ export async function restoreOldNodes(
   return restored;
 }
 
-function isKeptBy(features: readonly Pick<Running, "keepsChanges">[], fact: ContainerFact): boolean {
-  return features.some((each) => each.keepsChanges?.(fact) === true);
+/** Whether a feature changes files of this container. */
+export function isChangedBy(features: readonly Pick<Running, "changesFiles">[], fact: ContainerFact): boolean {
+  return features.some((each) => each.changesFiles?.(fact) === true);
 }

@@ -11,16 +11,17 @@ import type { Nodes } from "../../container/kind/nodes.ts";
 import { SANDBOX_FOLDER } from "../../container/namespace/find-sandbox.ts";
 import { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
 import type { Directory } from "../../container/registry/directory.ts";
-import type { Searches } from "../../container/search/searches.ts";
+import type { Running } from "../../features/contract.ts";
 import type { StartingHooks } from "../../container/watch/starting-containers.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import { isChangedBy } from "./old-nodes.ts";
 
 /** The parts of an EngineSide; the directory is the current one. */
 interface Side {
   readonly directory: Directory;
   readonly nodes: Nodes;
-  readonly searches: Searches;
+  readonly features: readonly Running[];
   readonly synced: Gate;
   readonly put: (fact: ContainerFact, followers: readonly []) => void;
 }
@@ -51,7 +52,7 @@ export function startingHooks(
     onStarting: (fact) => {
       const known = side.directory.containers.get(fact.id);
       const isKnown = known !== undefined && known.isStarting !== true;
-      if (isKnown || hasOwnStack(fact) || side.nodes.isNode(fact) || side.searches.isAskedBy(fact)) return;
+      if (isKnown || hasOwnStack(fact) || side.nodes.isNode(fact) || isChangedBy(side.features, fact)) return;
       // Its addresses are not known, which is all that others want of it.
       side.put(fact, []);
     },

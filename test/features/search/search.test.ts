@@ -7,15 +7,15 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { MACHINE_IMAGE, ensureImage, labelledImage } from "../support/engine/image.ts";
-import { machineVolumes } from "../support/engine/machine-container.ts";
-import { check } from "../support/program/command.ts";
-import { type Dns11, WITHOUT_KEEPER, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
-import { makeFolder } from "../support/rig/folder.ts";
-import { waitFor } from "../support/rig/wait.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { Container, type ContainerOptions, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { MACHINE_IMAGE, ensureImage, labelledImage } from "../../support/engine/image.ts";
+import { machineVolumes } from "../../support/engine/machine-container.ts";
+import { check } from "../../support/program/command.ts";
+import { type Dns11, WITHOUT_KEEPER, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
+import { makeFolder } from "../../support/rig/folder.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
 const ZONE = "cluster.local";
 const SEARCH = `shop.svc.${ZONE} svc.${ZONE} ${ZONE}`;

@@ -6,14 +6,13 @@ import { mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync }
 import { join } from "node:path";
 import { after, beforeEach, test } from "node:test";
 
-import { CONTAINER_BY_PROCESS, CONTAINER_MODE } from "../../../../src/container/attach/attach-mode.ts";
-import { Journal } from "../../../../src/container/kind/journal.ts";
-import { intermediateTexts } from "../../../../src/container/kind/resolv-conf-file.ts";
-import { SearchMode } from "../../../../src/container/search/search-mode.ts";
-import type { ProjectSearch } from "../../../../src/container/search/project-search.ts";
-import { FileLease } from "../../../support/program/file-lease.ts";
-import { makeFolder } from "../../../support/rig/folder.ts";
-import { aContainer } from "../../../support/scripted/builders.ts";
+import { CONTAINER_BY_PROCESS, CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
+import { Journal } from "../../../src/container/kind/journal.ts";
+import { intermediateTexts } from "../../../src/container/kind/resolv-conf-file.ts";
+import { type ProjectSearch, SearchMode } from "../../../src/features/search/search.ts";
+import { FileLease } from "../../support/program/file-lease.ts";
+import { makeFolder } from "../../support/rig/folder.ts";
+import { aContainer } from "../../support/scripted/builders.ts";
 
 const DOCKERS = "# \xff\nnameserver 127.0.0.11\nsearch lan\noptions ndots:0\n";
 const WRITTEN = "# \xff\nnameserver 127.0.0.11\nsearch shop.svc.test svc.test test lan\noptions ndots:5\n";
@@ -52,7 +51,7 @@ function aMode(search: ProjectSearch = SHOP, startedAt = "1"): SearchMode {
   return new SearchMode(aContainer({ startedAt, resolvConfPath: path }), search, {
     base: CONTAINER_MODE,
     journal: new Journal(state),
-    open: (flags) => openSync(path, flags),
+    openFile: (flags) => openSync(path, flags),
     onChange: () => (changes += 1),
   });
 }
@@ -170,7 +169,7 @@ test("a container that holds a write lease on the file holds nobody up, and gets
 test("a file that the container's creator has mounted is none of ours; the kernel's part is that of the plain mode", async () => {
   const parts = { journal: new Journal(state), onChange: () => undefined };
   const fact = aContainer();
-  const mode = new SearchMode(fact, SHOP, { ...parts, base: CONTAINER_BY_PROCESS, open: undefined });
+  const mode = new SearchMode(fact, SHOP, { ...parts, base: CONTAINER_BY_PROCESS, openFile: undefined });
   await mode.onVerified();
   assert.match(mode.problem ?? "", /another file is mounted at \/etc\/resolv\.conf/);
   assert.equal(mode.notByKernel, CONTAINER_BY_PROCESS.notByKernel);
