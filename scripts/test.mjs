@@ -39,7 +39,6 @@ const REST = [
   "docker/breakages/networks",
   "docker/breakages/servers",
   // The same on other engines, other Nodes, two machines, rootless, with other programs that use the engine.
-  "docker/default-bridge/older",
   "docker/newer-node",
   "docker/rootless",
   "docker/swarm-cluster",
@@ -47,6 +46,7 @@ const REST = [
   "kind/families",
   "kind/kind-program",
   // Releases of systemd, etcd and gVisor, a boot of the machine, the builders of images, packages of Debian.
+  "features/default-bridge/older",
   "features/listener/builds",
   "features/listener/gvisor",
   "docker/policy-boot",
@@ -86,6 +86,7 @@ const DEFAULT_SECONDS = new Map(
     corpora: 20,
     docker: 30,
     features: 30,
+    "features/default-bridge": 50,
     "features/etcd/etcd": 60,
     "features/etcd/mirror": 20,
     "features/etcd/publishing": 110,
@@ -101,7 +102,6 @@ const DEFAULT_SECONDS = new Map(
     "docker/breakages/servers": 70,
     "docker/breakages/networks": 180,
     "docker/breakages/reports": 60,
-    "docker/default-bridge": 50,
     "docker/differential": 90,
     "docker/doctor": 110,
     "features/egress/egress": 80,

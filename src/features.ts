@@ -1,4 +1,5 @@
 import { CLIENT_SUBNET } from "./features/client-subnet/feature.ts";
+import { DEFAULT_BRIDGE } from "./features/default-bridge/feature.ts";
 import { DNSTAP } from "./features/dnstap/feature.ts";
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
@@ -17,6 +18,7 @@ import { WHY } from "./features/why/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
 export const FEATURES = [
+  DEFAULT_BRIDGE,
   HOST_NAMES,
   LISTENER,
   LAN,

@@ -36,6 +36,8 @@ export interface FeatureEntry {
   readonly keptDomains?: (settings: Settings) => readonly KeptDomain[];
   /** Domains that the host asks dns11 for, too, where it asks for names at all. */
   readonly hostZones?: (settings: Pick<Settings, "features">) => readonly string[];
+  /** Whether it serves containers on the default bridge, which then have names there. */
+  readonly servesDefaultBridge?: (settings: Pick<Settings, "features">) => boolean;
   /** Its code, which is all that some features have. */
   readonly load?: unknown;
 }

@@ -54,16 +54,12 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const health = precedence.take("health");
   const stopped = precedence.take("stopped", isStrict ? "forward" : "nxdomain");
   const names = precedence.takeAll({ ptr: "ptr", order: "address-order" });
-  const seen = precedence.takeAll({
-    visible: "visible",
-    defaultBridge: "default-bridge",
-    hostName: "host-docker-internal",
-    zones: "zone",
-  });
+  const seen = precedence.takeAll({ visible: "visible", hostName: "host-docker-internal", zones: "zone" });
   const features = Object.fromEntries([
     ...FEATURE_KEYS.map((key) => [key, precedence.take(key)]),
     ...Object.entries(FEATURE_MAPS).map(([key, each]) => [key, precedence.takeFeatureMap(key, each)]),
   ]);
+  const isBridgeServed = FEATURES.some((feature: FeatureEntry) => feature.servesDefaultBridge?.({ features }) === true);
   const order = precedence.take("forward.order", isStrict ? "docker" : "adaptive");
   const upstream = upstreamOf(precedence, order);
   const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
@@ -95,6 +91,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     policies,
     recordsDir,
     labels,
+    defaultBridge: isBridgeServed ? "names" : "off",
     kind: kindOf(precedence),
     nested: precedence.take("nested"),
     resolvConf,

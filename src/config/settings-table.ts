@@ -6,7 +6,6 @@
 import { LIMITS } from "../base/limits.ts";
 import { ANSWERS_SETTINGS } from "../base/model/answered-by.ts";
 import {
-  DEFAULT_BRIDGE_SETTINGS,
   HOST_NAME_SETTINGS,
   ADDRESS_ORDERS,
   NAME_CHOICES_DEFAULTS,
@@ -98,12 +97,6 @@ export const CORE_SETTINGS = {
     "network",
     `whose names a container resolves: ${VISIBLE_SETTINGS.join(", ")}; beyond its own networks, as NAME.NETWORK`,
     { flag: "visible <names>" },
-  ),
-  "default-bridge": one(
-    oneOf(DEFAULT_BRIDGE_SETTINGS),
-    "off",
-    "serve containers on the default bridge, too, so that they resolve each other",
-    { flag: "default-bridge <off|names>" },
   ),
   "host-docker-internal": one(
     oneOf(HOST_NAME_SETTINGS),

@@ -6,7 +6,7 @@ import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
-import type { NameChoices } from "../base/model/name-choices.ts";
+import type { DefaultBridgeSetting, NameChoices } from "../base/model/name-choices.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
@@ -38,8 +38,8 @@ export interface Settings {
   readonly labels: LabelPolicy;
   /** Whose names containers resolve. */
   readonly visible: CoreValues["visible"];
-  /** Whether containers on the default bridge are served. */
-  readonly defaultBridge: CoreValues["default-bridge"];
+  /** Whether a feature serves containers on the default bridge. */
+  readonly defaultBridge: DefaultBridgeSetting;
   /** Whether containers resolve host.docker.internal without an entry of their own. */
   readonly hostName: CoreValues["host-docker-internal"];
   /** The zones with names of services and projects. */

@@ -6,7 +6,6 @@ import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
 import { type AttachMode, type Attaching, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
-import type { Bridges } from "./bridge/bridges.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
@@ -25,7 +24,6 @@ export interface RosterParts {
   readonly directory: () => Directory;
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
-  readonly bridges: Bridges;
   /** What serves a container besides, or instead of, a decision that is not in force yet: for the reason of a skip. */
   readonly besides?: (fact: ContainerFact, decision: Decision) => readonly string[];
   /** How a container is attached about which this is decided, and what to warn of, where it is attached by `mode` without that. */
@@ -110,7 +108,6 @@ export class Roster {
     const changesOthers = this.#parts.directory().removeContainer(containerId);
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
-    this.#parts.bridges.forget(containerId);
     this.#decisions.delete(containerId);
     if (changesOthers) this.#refreshOthers();
   }
@@ -189,16 +186,6 @@ export class Roster {
     return policy === "process" ? CONTAINER_BY_PROCESS : CONTAINER_MODE;
   }
 
-  /** Undefined if the container is not to be served at the servers of its resolv.conf, whatever the file says. */
-  #bridgeModeOf(fact: ContainerFact, decision: Decision): AttachMode | undefined {
-    const { bridges } = this.#parts;
-    const isNameless = decision.kind === "skip" && decision.code === "no-nameserver";
-    if (isNameless || (decision.kind === "serve" && fact.nameservers.kind === "captured"))
-      return bridges.ensureMode(fact);
-    bridges.forget(fact.id);
-    return undefined;
-  }
-
   /**
    * Decides whether to serve a container. Waits, with the previous decision in force, until the image's labels are
    * known; names resolve at once.
@@ -207,9 +194,8 @@ export class Roster {
     if (fact.imageLabels.source === "awaited") return;
     const { reconciler, nodes, onWarning } = this.#parts;
     const decided = this.#decided(fact);
-    const bridgeMode = this.#bridgeModeOf(fact, decided);
-    const ownMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : this.#containerMode(fact));
-    const usual = decided.kind === "serve" ? (bridgeMode ?? ownMode()) : undefined;
+    const usualMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : this.#containerMode(fact));
+    const usual = decided.kind === "serve" ? usualMode() : undefined;
     const { mode, warning } = this.#parts.attach?.(fact, decided, usual) ?? { mode: usual };
     const view = mode && this.viewOf(fact);
     const withLabelWarning = withWarnings(decided, [

@@ -13,8 +13,7 @@ import type { Decision } from "../../container/attach/decision.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
-import type { Bridges } from "../../container/bridge/bridges.ts";
-import type { Nodes } from "../../container/kind/nodes.ts";
+import { Nodes } from "../../container/kind/nodes.ts";
 import { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { ClusterDns } from "../../container/kind/cluster-dns.ts";
@@ -47,7 +46,6 @@ import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
-import { openResolvConfs } from "./engine-resolv-confs.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { openBirths, startingHooks } from "./starting-containers.ts";
@@ -69,7 +67,6 @@ export class EngineSide implements ContainerSide {
   readonly inside: ControlPorts["inside"];
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
-  readonly bridges: Bridges;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
@@ -118,8 +115,7 @@ export class EngineSide implements ContainerSide {
       isSynced: () => this.synced.isOpen,
     });
     this.reconciler = this.#openReconciler();
-    const { nodes, bridges } = openResolvConfs(this, parts, link);
-    [this.nodes, this.bridges] = [nodes, bridges];
+    this.nodes = this.#openNodes();
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
@@ -266,15 +262,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    for (const each of [
-      this.hostUpstreams,
-      this.files,
-      this.bridges,
-      this.policed,
-      this.births,
-      this.links,
-      this.#clusterDns,
-    ])
+    for (const each of [this.hostUpstreams, this.files, this.policed, this.births, this.links, this.#clusterDns])
       each.close();
   }
 
@@ -355,13 +343,27 @@ export class EngineSide implements ContainerSide {
     );
   }
 
+  #openNodes(): Nodes {
+    const { platform, journal, settings, log } = this.#parts;
+    return new Nodes(
+      {
+        ...platform,
+        journal,
+        host: this.#link.host,
+        networkOf: (id) => this.directory.network(id),
+        onChange: (id) => this.reconciler.updateCapture(id),
+        onEvent: eventLogger(log),
+      },
+      settings,
+    );
+  }
+
   #openRoster(): Roster {
     const { quarantines, limitedLog, querySide, settings } = this.#parts;
     return new Roster({
       directory: () => this.#directory,
       reconciler: this.reconciler,
       nodes: this.nodes,
-      bridges: this.bridges,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),

@@ -217,7 +217,7 @@ test("an image cannot ask for it, a container without a project gets none, and t
   const original = await Promise.all(all.map(textOf));
   await using instance = await startDns11(engine, {
     ...IN_ZONE,
-    settings: { "default-bridge": "names" },
+    env: { ...WITHOUT_KEEPER, DNS11_DEFAULT_BRIDGE: "names" },
   });
   assert.match(await warningOf(instance, "shop-made"), /label io\.dns11\.search of the image is ignored/);
   assert.match(await warningOf(instance, "single"), /no effect: the container belongs to no project/);

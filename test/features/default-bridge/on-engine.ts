@@ -15,8 +15,8 @@ import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import type { Suite } from "../../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 import { waitFor } from "../../support/rig/wait.ts";
-import { askAll, unknownDifferences } from "../differential/bridge.ts";
-import type { Outcome } from "../differential/client.ts";
+import { askAll, unknownDifferences } from "../../docker/differential/bridge.ts";
+import type { Outcome } from "../../docker/differential/client.ts";
 
 const [A, B, SERVER6] = ["10.53.0.2", "10.53.0.3", "fd53::2"];
 const NAMES = ["--default-bridge", "names", "--kind", "auto"];

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BridgeMode } from "../../../../src/container/bridge/bridges.ts";
-import { servingPlan } from "../../../../src/container/rules/plan.ts";
+import { BridgeMode } from "../../../src/features/default-bridge/default-bridge.ts";
+import { servingPlan } from "../../../src/container/rules/plan.ts";
 
 test("each server has sockets of its own, from which replies have its address", () => {
   const { redirects } = new BridgeMode(["10.0.0.1", "10.0.0.2"]).capture();

@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { dig } from "../support/client/dig.ts";
-import { type Container, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { waitFor } from "../support/rig/wait.ts";
-import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
+import { dig } from "../../support/client/dig.ts";
+import { type Container, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { type Dns11, dns11, startDns11 } from "../../support/program/dns11.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { type ScriptedServers, startScripted } from "../../support/scripted/scripted.ts";
 
 const FIRST = "10.53.0.2";
 /** Nobody but the host reaches it. */

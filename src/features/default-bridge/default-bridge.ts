@@ -1,24 +1,39 @@
 /**
- * Bridges: the containers on the default bridge alone, each with its BridgeMode and a watch of its resolv.conf, also
- * while the file names no server. A container may write it at any time: it is read when it has been quiet for a moment.
+ * DefaultBridge: containers on the default bridge alone, where Docker has no resolver, are served at the servers of their resolv.conf. A
+ * container may write that file at any time: it is watched, also while it names no server, and read when it has been quiet for a moment.
  */
 import { isIPv6 } from "node:net";
 
-import { openInRoot } from "../../kernel/libc.ts";
-import { onNextWrite } from "../../kernel/regular-file.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
-import { type EngineHost, isContainerPath } from "../namespace/engine-host.ts";
-import type { ContainerFact } from "../facts/fact.ts";
-import { DebounceTimer } from "../watch/debounce-timer.ts";
-import type { AttachMode, ServedNamespace } from "../attach/attach-mode.ts";
-import { type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
-import { isIpv6Enabled } from "../namespace/ipv6.ts";
+import type { AttachMode, Attaching, ServedNamespace } from "../../container/attach/attach-mode.ts";
+import type { Decision } from "../../container/attach/decision.ts";
+import { type Capture, DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { type EngineHost, isContainerPath } from "../../container/namespace/engine-host.ts";
+import { isIpv6Enabled } from "../../container/namespace/ipv6.ts";
+import { DebounceTimer } from "../../container/watch/debounce-timer.ts";
+import { openInRoot } from "../../kernel/libc.ts";
+import { onNextWrite } from "../../kernel/regular-file.ts";
+import type { Running } from "../contract.ts";
 
 /** Loopback addresses of the container: nothing outside reaches them. */
 const BIND = { ipv4: DOCKER_RESOLVER, ipv6: "::1" };
 
-export interface BridgesParts {
+export function open(): Running {
+  // Inside of a KIND node there is no engine.
+  let bridges: Bridges | undefined;
+  return {
+    engine: ({ host, reinspect, reconciler }) => {
+      bridges = new Bridges({ host, onChange: (id) => reconciler().updateCapture(id), onFileChange: reinspect });
+    },
+    attach: (fact, decision) => bridges?.attach(fact, decision),
+    remove: (id) => bridges?.forget(id),
+    stop: async () => await Promise.resolve(bridges?.close()),
+  };
+}
+
+interface BridgesParts {
   readonly host: () => EngineHost;
   /** The captured addresses of a container may have changed. */
   readonly onChange: (containerId: string) => void;
@@ -32,12 +47,21 @@ interface KnownBridge {
   readonly unwatch: () => void;
 }
 
+/** The containers on the default bridge alone, each with its BridgeMode and a watch of its resolv.conf. */
 export class Bridges {
   readonly #parts: BridgesParts;
   readonly #known = new Map<string, KnownBridge>();
 
   constructor(parts: BridgesParts) {
     this.#parts = parts;
+  }
+
+  /** Its file is followed, too, where it is not served for want of a server there: then it may name one later. */
+  attach(fact: ContainerFact, decision: Decision): Attaching | undefined {
+    if (decision.kind === "serve" && fact.nameservers.kind === "captured") return { mode: this.ensureMode(fact) };
+    if (decision.kind === "skip" && decision.code === "no-nameserver") this.ensureMode(fact);
+    else this.forget(fact.id);
+    return undefined;
   }
 
   /** Creates or updates the mode of this start of the container, and follows its file. */

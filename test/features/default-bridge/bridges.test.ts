@@ -15,12 +15,12 @@ import {
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Bridges } from "../../../../src/container/bridge/bridges.ts";
-import type { EngineHost } from "../../../../src/container/namespace/engine-host.ts";
-import { closeQuietly } from "../../../../src/kernel/libc.ts";
-import { makeFolder } from "../../../support/rig/folder.ts";
-import { waitFor } from "../../../support/rig/wait.ts";
-import { aContainer } from "../../../support/scripted/builders.ts";
+import { Bridges } from "../../../src/features/default-bridge/default-bridge.ts";
+import type { EngineHost } from "../../../src/container/namespace/engine-host.ts";
+import { closeQuietly } from "../../../src/kernel/libc.ts";
+import { makeFolder } from "../../support/rig/folder.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { aContainer } from "../../support/scripted/builders.ts";
 
 const ID = "f00d";
 
