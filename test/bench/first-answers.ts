@@ -61,7 +61,7 @@ export async function benchFirstAnswers(pace: Pace): Promise<Row[]> {
 }
 
 async function startBeside(engine: Engine, answers: Answers): Promise<Dns11> {
-  return await startDns11(engine, { settings: { answers, keeper: "off" } });
+  return await startDns11(engine, { settings: { keeper: "off" }, env: { DNS11_ANSWERS: answers } });
 }
 
 async function askerOf(engine: Engine, instance: Dns11): Promise<Asker> {

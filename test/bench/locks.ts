@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type QueryEnd, queryLoop } from "../support/client/query-loop.ts";
-import { type SettingTexts, startDns11 } from "../support/program/dns11.ts";
+import { startDns11 } from "../support/program/dns11.ts";
 import { LockHolder } from "../support/program/lock-holder.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import { type Row, quantile } from "./figures.ts";
@@ -57,7 +57,7 @@ export async function benchLocks(seconds: number): Promise<Row[]> {
     for (const answers of ["process", "kernel"]) {
       const alone = await runContainer(engine, { name: "alone", networks: ["attackers"], labels });
       const served = await runContainer(engine, { name: "served", networks: ["attackers"] });
-      const load = { settings: { answers }, asker, attack, seconds };
+      const load = { answers, asker, attack, seconds };
       const before = await under(engine, { ...load, attacker: alone });
       const during = await under(engine, { ...load, attacker: served });
       for (const kind of KINDS) rows.push(rowOf(`${what}: ${kind}, answers: ${answers}`, before[kind], during[kind]));
@@ -69,7 +69,7 @@ export async function benchLocks(seconds: number): Promise<Row[]> {
 }
 
 type Under = {
-  readonly settings: SettingTexts;
+  readonly answers: string;
   readonly asker: Container;
   readonly attack: Attack;
   readonly attacker: Container;
@@ -78,10 +78,10 @@ type Under = {
 
 async function under(
   engine: Engine,
-  { settings, asker, attack, attacker, seconds }: Under,
+  { answers, asker, attack, attacker, seconds }: Under,
 ): Promise<Record<Kind, readonly QueryEnd[]>> {
-  await using dns11 = await startDns11(engine, { settings });
-  if (settings.answers === "kernel") await dns11.waitForKernel();
+  await using dns11 = await startDns11(engine, { env: { DNS11_ANSWERS: answers } });
+  if (answers === "kernel") await dns11.waitForKernel();
   const forMs = seconds * 1_000;
   const loops = Promise.all(
     KINDS.map(async (kind) => await queryLoop(asker, { ...QUERIES[kind], perSecond: PER_SECOND, forMs })),

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, WITHOUT_KEEPER, startDns11 } from "../support/program/dns11.ts";
 import { type DnsperfInput, atFullSpeed } from "./dnsperf.ts";
 import { type Row, median, readable, spreadOf } from "./figures.ts";
 import type { Pace } from "./pace.ts";
@@ -55,8 +55,8 @@ async function startNames(): Promise<Engine> {
 }
 
 async function startBeside(engine: Engine, load: Load): Promise<Dns11> {
-  const settings = { answers: "process", keeper: "off" };
-  return await startDns11(engine, { args: ["--config", settingsFile(engine, load)], settings });
+  const env = { ...WITHOUT_KEEPER, DNS11_ANSWERS: "process" };
+  return await startDns11(engine, { args: ["--config", settingsFile(engine, load)], env });
 }
 
 async function askerOf(engine: Engine, { pid }: Dns11): Promise<Asker> {

@@ -55,8 +55,13 @@ export async function benchRequests(): Promise<Row[]> {
     await using instance = await startDns11(engine, {
       args: ["--config", config],
       // The longest page: each container has its own series.
-      settings: { keeper: "off", answers: "process", "metrics.containers": String(CONTAINERS) },
-      env: { NODE_OPTIONS: `--import ${MEASURES}`, DNS11_BENCH_TURNS: turns, NOTIFY_SOCKET: supervisor.name },
+      settings: { keeper: "off", "metrics.containers": String(CONTAINERS) },
+      env: {
+        DNS11_ANSWERS: "process",
+        NODE_OPTIONS: `--import ${MEASURES}`,
+        DNS11_BENCH_TURNS: turns,
+        NOTIFY_SOCKET: supervisor.name,
+      },
       readyMs: READY_MS,
     });
     const { stateDir } = instance;

@@ -17,6 +17,6 @@ export const SERVERS = [
 export type Server = (typeof SERVERS)[number];
 
 // dns11 in one of its forms: it is started for each turn, and compiled while it runs.
-export type Ours = { readonly server: Server; readonly settings: SettingTexts };
+export type Ours = { readonly server: Server; readonly settings: SettingTexts; readonly env?: NodeJS.ProcessEnv };
 
 export const DNS11: Ours = { server: "dns11", settings: {} };

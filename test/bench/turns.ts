@@ -49,8 +49,8 @@ async function takeTurns(
   }
   for (const testbed of testbeds) await redirectTo(testbed.client, undefined);
   await visit({ server: "dockerd", isFresh: false, pidAt: () => engine.pid });
-  for (const { server, settings } of ours) {
-    await using instance = await startDns11(engine, { settings });
+  for (const { server, settings, env } of ours) {
+    await using instance = await startDns11(engine, { settings, ...(env !== undefined && { env }) });
     await instance.waitForKernel();
     await visit({ server, isFresh: true, pidAt: () => instance.pid });
     await instance.stop();

@@ -57,8 +57,10 @@ await test(
     const project = await startProject(engine);
     using inside = await startInside(project);
     const docker = dockerPorts(project);
-    await using dns11 = await startDns11(engine, { args: ["--strict"], settings: { answers: "kernel" } });
+    await using dns11 = await startDns11(engine, { args: ["--strict"], env: { DNS11_ANSWERS: "kernel" } });
     await dns11.waitForKernel();
+    // Undefined where the process answers everything.
+    const { answers } = await dns11.status();
     const resolvers = await resolversOf(project, docker, dns11);
     const received = async () => new Map([...(await inside.received()), ...(await upstreams.received())]);
 
@@ -120,7 +122,10 @@ await test(
     const summary = `${unknown.length} differences, and ${known} known ones for ${KNOWN_DIFFERENCES.length} reasons`;
     const byKernel = await answeredByKernel(dns11);
     context.diagnostic(`${total} questions, ${byKernel} answers by the kernel, ${summary}`);
-    assert.ok(byKernel > questions.length / 40, `the kernel answered only ${byKernel} of them`);
+    assert.ok(
+      answers === undefined || byKernel > questions.length / 40,
+      `the kernel answered only ${byKernel} of them`,
+    );
     assert.equal(unknown.map(({ report }) => report).join("\n\n"), "", "differences");
     assert.deepEqual(
       gone.map(({ from, label }) => `${from}: ${label}`),
@@ -129,6 +134,7 @@ await test(
     );
 
     assert.equal(await dns11.stop(), 0);
+    if (answers === undefined) return;
     const only = new Map([...docker.keys()].map((role) => [role, { docker: OURS, ours: OURS }]));
     const compared = await compareWithKernel(engine, clients, only, answeredHere);
     context.diagnostic(`mode default: ${compared.questions} questions, ${compared.byKernel} answers by the kernel`);

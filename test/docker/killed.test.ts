@@ -74,8 +74,8 @@ test(`killed and restarted ${TIMES} times: queries are lost only around a kill, 
 });
 
 async function killAndRestart(kind: number): Promise<Gap> {
-  const settings = { answers: ANSWERS[kind] ?? "" };
-  const dns11 = new Dns11(engine.host, { settings, ...(first !== undefined && { stateDir: first.stateDir }) });
+  const env = { DNS11_ANSWERS: ANSWERS[kind] ?? "" };
+  const dns11 = new Dns11(engine.host, { env, ...(first !== undefined && { stateDir: first.stateDir }) });
   first ??= dns11;
   await dns11.waitUntilReady();
   const { keeper } = await waitFor("its keeper", async () => {

@@ -113,7 +113,7 @@ test("the reply is truncated: who asks again over TCP, or has EDNS, gets the cha
 });
 
 test("the kernel does not repeat it", async () => {
-  const instance = await shared.with([], { answers: "kernel" });
+  const instance = await shared.with([], {}, { DNS11_ANSWERS: "kernel" });
   await instance.waitForKernel();
   for (let time = 0; time < 5; time++)
     assert.deepEqual(dataOf(await dig(web, "start.test", ...ONCE)).toSorted(), FOUR, `time ${time}`);

@@ -254,8 +254,8 @@ test("a container that was served on trial before is refused, too", async () => 
   instance.kill("SIGKILL");
   await instance.ended();
   await assertRefusing();
-  const settings = { answers: "process" };
-  instance = await startDns11(engine, { args: ["--config", file], settings, stateDir: first.stateDir });
+  const env = { DNS11_ANSWERS: "process" };
+  instance = await startDns11(engine, { args: ["--config", file], env, stateDir: first.stateDir });
   await untilKept();
   const chain = "{ type filter hook output priority -400; ip daddr 127.0.0.11 drop; }";
   await agent.enter("nft", [`add table ip foreign; add chain ip foreign out ${chain}`]);

@@ -25,7 +25,7 @@ test("without a descriptor a served container's queries are forwarded", async ()
   await using resolver = await startUpstream(client, { address: "127.0.0.11" });
   assert.ok(resolver);
   engine.run({ name: "client", path: client.netnsPath, address: "10.1.0.2" });
-  await using dns11 = await startDns11(engine, { settings: { answers: "process" } });
+  await using dns11 = await startDns11(engine, { env: { DNS11_ANSWERS: "process" } });
   await waitFor("its keeper", async () => ((await dns11.status()).keeper.state === "watching" ? true : undefined));
   const used = (): number[] => readdirSync(`/proc/${dns11.pid}/fd`).map(Number);
   const limit = Math.max(...used().filter((fd) => fd < LOW)) + 1;

@@ -40,7 +40,7 @@ export async function compareWithKernel(
 ): Promise<Compared> {
   const questions = plainOnes(all);
   const asked = async (answers: "process" | "auto"): Promise<Asked> => {
-    await using dns11 = await startDns11(engine, { settings: { answers }, env: WITHOUT_KEEPER });
+    await using dns11 = await startDns11(engine, { env: { ...WITHOUT_KEEPER, DNS11_ANSWERS: answers } });
     await dns11.waitForKernel();
     const results = new Map<Question, QuestionResult>();
     let left = questions;

@@ -14,6 +14,7 @@ import { SharedDns11 } from "../../support/program/shared-dns11.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { type RealServer, startUnbound } from "../../support/servers/real-server.ts";
 
+const BY_KERNEL = { DNS11_ANSWERS: "kernel" };
 const SERVER = "10.53.0.1";
 const FOUR = "192.0.2.1";
 const SIX = "2001:db8::1";
@@ -97,7 +98,7 @@ for (const suite of SUITES) {
     });
 
     test("names of containers, too, by the process and by the kernel", async () => {
-      const instance = await shared.with([], { answers: "kernel", families: "ipv4" });
+      const instance = await shared.with([], { families: "ipv4" }, BY_KERNEL);
       await instance.waitForKernel();
       const own = { A: [dual.address("dual")], AAAA: [] as string[] };
       for (let time = 0; time < 4; time++) {
@@ -172,12 +173,12 @@ for (const suite of SUITES) {
 
     test("after a hand-over to a process with another setting, by the kernel, too", async () => {
       await shared.stop();
-      await using first = await startDns11(engine, { settings: { answers: "kernel" } });
+      await using first = await startDns11(engine, { env: BY_KERNEL });
       await first.waitFor("dual1", "attached");
       await first.waitForKernel();
       const all = { A: [dual.address("dual")], AAAA: [dual.address6("dual")] };
       for (let time = 0; time < 4; time++) assert.deepEqual(await answers(dual, "dual1", "+noedns"), all);
-      await using next = await replaceDns11(engine, first, { settings: { answers: "kernel", families: "ipv4" } });
+      await using next = await replaceDns11(engine, first, { settings: { families: "ipv4" }, env: BY_KERNEL });
       await next.waitFor("dual1", "attached");
       for (let time = 0; time < 4; time++)
         assert.deepEqual(await answers(dual, "dual1", "+noedns"), { ...all, AAAA: [] });

@@ -41,7 +41,7 @@ async function benchLab(pace: Pace): Promise<Row[]> {
   await createNetwork(engine, "n1");
   const app = await runContainer(engine, { name: "app", networks: ["n1"] });
   await runContainer(engine, { name: "web", networks: ["n1"] });
-  await using instance = await startDns11(engine, { settings: { answers: "process", keeper: "off" } });
+  await using instance = await startDns11(engine, { settings: { keeper: "off" }, env: { DNS11_ANSWERS: "process" } });
   const client = instance.client;
   const file = join(engine.folder, "lab-queries");
   writeFileSync(file, "web A\n");

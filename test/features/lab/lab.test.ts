@@ -26,6 +26,8 @@ let db: Container;
 let instance: Dns11;
 let dns: Suite;
 
+/** What the kernel is to repeat, too; without its feature the process answers. */
+const BY_KERNEL = { DNS11_ANSWERS: "kernel" };
 const service = (name: string): Record<string, string> => ({
   "com.docker.compose.project": "shop",
   "com.docker.compose.service": name,
@@ -38,7 +40,7 @@ before(async () => {
   app = await runContainer(engine, { name: "shop-app-1", networks: ["n1"], labels: service("app") });
   other = await runContainer(engine, { name: "other", networks: ["n1"] });
   db = await runContainer(engine, { name: "db", networks: ["n1"] });
-  instance = await startDns11(engine, { settings: { answers: "kernel" } });
+  instance = await startDns11(engine, { env: BY_KERNEL });
   dns = await connect({ engine: engine.host, stateDir: instance.stateDir });
   await instance.waitForKernel();
 });
@@ -344,7 +346,7 @@ test("a test that is killed leaves nothing behind, and neither does a dns11 that
 
   const lab: Lab = await dns.lab({ container: "app" });
   await lab.fault("db", { nxdomain: true });
-  instance = await replaceDns11(engine, instance, { settings: { answers: "kernel" } });
+  instance = await replaceDns11(engine, instance, { env: BY_KERNEL });
   await lab.ended;
   assert.equal(await status(app, "db"), "NOERROR");
   await assert.rejects(

@@ -39,7 +39,8 @@ async function benchListener(pace: Pace): Promise<Row[]> {
   const web = await runContainer(engine, { name: "web", networks: ["n1"] });
   const client = await runContainer(engine, { name: "client", networks: ["n1"] });
   await using instance = await startDns11(engine, {
-    settings: { listener: "true", answers: "process", keeper: "off" },
+    settings: { listener: "true", keeper: "off" },
+    env: { DNS11_ANSWERS: "process" },
   });
   await waitFor("the listener", async () => {
     const reply = await dig(client, `@${LISTENER_ADDRESSES.ipv4}`, "web", "+time=1");

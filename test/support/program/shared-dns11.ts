@@ -29,13 +29,13 @@ export class SharedDns11 implements AsyncDisposable {
     this.#engine = engine;
   }
 
-  /** The dns11 with these arguments and settings, which has seen every container that runs, and none that is gone. */
-  async with(args: readonly string[] = [], settings: SettingTexts = {}): Promise<Dns11> {
-    const form = JSON.stringify([args, settings]);
+  /** The dns11 with these arguments, settings and variables, which has seen every container that runs, and none that is gone. */
+  async with(args: readonly string[] = [], settings: SettingTexts = {}, env: NodeJS.ProcessEnv = {}): Promise<Dns11> {
+    const form = JSON.stringify([args, settings, env]);
     if (this.#instance?.isRunning !== true || form !== this.#form) {
       await this.stop();
       this.#form = form;
-      this.#instance = await startDns11(this.#engine(), { args, settings, env: WITHOUT_KEEPER });
+      this.#instance = await startDns11(this.#engine(), { args, settings, env: { ...WITHOUT_KEEPER, ...env } });
     }
     await this.#settled(this.#instance);
     return this.#instance;
