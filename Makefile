@@ -52,7 +52,7 @@ fuzz: build ## Fuzz every parser with ten million malformed queries and replies 
 	@node --expose-gc dist/test/fuzz/fuzz-main.js --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))
 
 kernel-same: build ## Compare answers by the kernel with the process's for a million random queries of each kind and mode (needs root); QUERIES=N
-	@KERNEL_QUERIES=$(or $(QUERIES),1000000) node --enable-source-maps --test dist/test/kernel/kernel-same.test.js dist/test/kernel/kernel-cached.test.js
+	@KERNEL_QUERIES=$(or $(QUERIES),1000000) node --enable-source-maps --test dist/test/features/kernel-answers/{same,cached}.test.js
 
 fuzz-kernel: build ## Fuzz the program that answers in the kernel with ten million packets (needs root); INPUTS=N, SEED=N
 	@node --expose-gc dist/test/fuzz/fuzz-main.js --kernel --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))

@@ -5,8 +5,6 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { Fault } from "../src/base/lib/fault.ts";
 import { type SettingsOptions, settingsReader } from "./options/settings-reader.ts";
-import type { RunSettings } from "../src/config/settings.ts";
-import type { ReloadScope } from "../src/run/reloads.ts";
 import type { Service } from "../src/run/service.ts";
 import { addJsonOption, hostOption, stateDirOption } from "./options/control-options.ts";
 import { addFlags } from "./options/flags.ts";
@@ -61,12 +59,7 @@ function unexpected(word: string | undefined, { inNode }: RunOptions): Fault {
 /** Inside a KIND node, where there is no engine. */
 async function runInNode(options: RunOptions): Promise<void> {
   if (options.undo === true) return await undoInNode(options.stateDir);
-  const readAll = settingsReader(options);
-  // The kernel answers containers only, so its program is not loaded.
-  const readSettings = async (scope: ReloadScope): Promise<RunSettings> => ({
-    ...(await readAll(scope)),
-    answers: "process",
-  });
+  const readSettings = settingsReader(options);
   const settings = await readSettings("all");
   const { createLog, findNode, loadFeatures, Service } = await hostModules();
   const log = createLog(settings.logLevel, settings.logFormat);

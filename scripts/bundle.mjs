@@ -99,7 +99,7 @@ await Promise.all([
     ...options,
     entryPoints: ["client", "rig", "scripted", "servers"]
       .map((folder) => `./test/support/${folder}/*-main.ts`)
-      .concat("./test/docker/**/*-main.ts", "./test/hostile/**/*-main.ts", "./test/vm/bare-main.ts"),
+      .concat("./test/docker/**/*-main.ts", "./test/hostile/**/*-main.ts", "./test/features/**/bare-main.ts"),
     entryNames: "[dir]/[name]",
     outbase: "test",
     outdir: "dist/test",

@@ -5,6 +5,7 @@ import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
 import { FAMILIES } from "./features/families/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
+import { KERNEL_ANSWERS } from "./features/kernel-answers/feature.ts";
 import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
@@ -18,6 +19,7 @@ import { WHY } from "./features/why/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
 export const FEATURES = [
+  KERNEL_ANSWERS,
   DEFAULT_BRIDGE,
   HOST_NAMES,
   LISTENER,

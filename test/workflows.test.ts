@@ -186,7 +186,8 @@ test("the action names its programs, and documents its inputs", () => {
   };
   assertKeys("action.yml", action, ["name", "description", "author", "branding", "inputs", "runs"]);
   assert.deepEqual(action.runs, { using: "node24", main: "start.mjs", post: "report.mjs", "post-if": "always()" });
-  for (const name of ["main.mjs", "start.mjs", "record.mjs", "report.mjs"]) assert.ok(existsSync(join(folder, name)), name);
+  for (const name of ["main.mjs", "start.mjs", "record.mjs", "report.mjs"])
+    assert.ok(existsSync(join(folder, name)), name);
   const documented = [...readFileSync("docs/github-action.md", "utf8").matchAll(/^\| `([a-z-]+)` +\|/gm)].map(
     ([, name]) => name,
   );

@@ -1,3 +1,4 @@
+import type { SystemCall } from "../kernel/system-calls.ts";
 import type { MapsTable, SettingsTable } from "./setting.ts";
 import type { Settings } from "./settings.ts";
 import type { KeptDomain } from "./zone-name.ts";
@@ -38,6 +39,8 @@ export interface FeatureEntry {
   readonly hostZones?: (settings: Pick<Settings, "features">) => readonly string[];
   /** Whether it serves containers on the default bridge, which then have names there. */
   readonly servesDefaultBridge?: (settings: Pick<Settings, "features">) => boolean;
+  /** System calls that a run makes for it, and which are otherwise refused to the process. */
+  readonly calls?: (settings: Pick<Settings, "features">) => readonly SystemCall[];
   /** Its code, which is all that some features have. */
   readonly load?: unknown;
 }

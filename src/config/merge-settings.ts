@@ -44,7 +44,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     healthProbes: "health-probes",
     lameDuckMs: "lame-duck",
     keeper: "keeper",
-    answers: "answers",
     isStrict: "strict",
     ruleBackend: "rule-backend",
     only: "only",

@@ -4,7 +4,6 @@
  * mean to a run is in `merge-settings.ts`.
  */
 import { LIMITS } from "../base/limits.ts";
-import { ANSWERS_SETTINGS } from "../base/model/answered-by.ts";
 import {
   HOST_NAME_SETTINGS,
   ADDRESS_ORDERS,
@@ -211,12 +210,6 @@ export const CORE_SETTINGS = {
     oneOf(KEEPER_SETTINGS),
     "on",
     "run a second process that hands containers back if this one dies or hangs, or refuses where a policy is enforced",
-    atStart,
-  ),
-  answers: one(
-    oneOf(ANSWERS_SETTINGS),
-    "auto",
-    "who answers repeated plain queries: auto (an eBPF program where that works), kernel (the same, with a warning where not), process",
     atStart,
   ),
   "forward.order": one(

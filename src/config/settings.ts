@@ -63,8 +63,6 @@ export interface Settings {
   /** From the stop signal until containers are handed back; queries are still answered. */
   readonly lameDuckMs: CoreValues["lame-duck"];
   readonly keeper: CoreValues["keeper"];
-  /** Who answers plain queries for local names. */
-  readonly answers: CoreValues["answers"];
   /** What the query history and the query log record. */
   readonly queries: QueriesPolicy;
   /** The settings of features, by their keys; a feature reads its own. */

@@ -9,7 +9,6 @@ import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
 import { loadReports } from "../features/load.ts";
-import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
 import { forwardingFindings } from "./checks/forwarding-check.ts";
 import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
@@ -114,7 +113,6 @@ export async function checkMachine(
   const readHostFile = (file: string): string | undefined => readEngineFile(host, file);
   findings.push(
     ...hostFileFindings(hostServers),
-    ...kernelAnswersFindings(instance.status),
     ...(await loadReports()).flatMap((each) => each.findings({ status: instance.status, daemonDns, readHostFile })),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),

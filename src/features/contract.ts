@@ -12,6 +12,7 @@ import type { Server, View } from "../base/model/view.ts";
 import type { Settings } from "../config/settings.ts";
 import type { AttachMode, Attaching } from "../container/attach/attach-mode.ts";
 import type { Decision } from "../container/attach/decision.ts";
+import type { NamespaceExtra } from "../container/attach/namespace-extra.ts";
 import type { Reconciler } from "../container/attach/reconciler.ts";
 import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { OpenSharedEndpoint, OpenSubnetEndpoint } from "../container/host-address/endpoints.ts";
@@ -34,11 +35,12 @@ import type { PolicyBook } from "../policy/book/policy-book.ts";
 import type { QueryReader } from "../control/history/query-reader.ts";
 import type { Routes } from "../control/server/http.ts";
 import type { ControlPorts, FailedName } from "../control/situation/ports.ts";
-import type { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
 import type { Within } from "../kernel/net-namespace.ts";
+import type { SystemCall } from "../kernel/system-calls.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { Family } from "../metrics/exposition.ts";
 import type { QueryObserver } from "../query/client/clients.ts";
+import type { RepeatedCounts } from "../query/record/meter.ts";
 import type { FeatureEntry } from "../config/feature-entry.ts";
 
 /**
@@ -147,6 +149,8 @@ export interface Running extends ForContainers {
   readonly machines?: OtherMachines | undefined;
   /** A namespace of its own, which it has the reconciler of its EngineCore serve. Undefined where there is none. */
   readonly namespace?: OwnNamespace | undefined;
+  /** What is in served namespaces besides sockets and rules; of several features the first one's counts. */
+  readonly extra?: NamespaceExtra | undefined;
   /** Serving begins. A Fault ends the run. */
   start?(): Promise<void> | void;
   /** No other process serves any more: one that was taken over from has stopped. */
@@ -155,6 +159,10 @@ export interface Running extends ForContainers {
   prepare?(settings: Settings): Promise<Prepared>;
   /** They are in force, in the same step as everywhere. It cannot fail. */
   configure?(settings: Settings): void;
+  /** Names have changed, or what clients are answered otherwise: no answer that was given before is valid any more. */
+  answersEnd?(): void;
+  /** The keeper holds what is needed in namespaces that were inherited: what the previous process has left there may be replaced. */
+  inheritedHeld?(): Promise<void> | void;
   /** In this step something changes about a container, also one that starts: what is chosen by containers is to be chosen again. */
   containersChange?(): void;
   /** A container runs, or something has changed about it. */
@@ -276,14 +284,16 @@ export interface RunCore {
   readonly reader: QueryReader;
   /** Logs what happens. */
   readonly onEvent: ReportEvent;
-  /** Undefined where the process answers every query. */
-  readonly kernelAnswers: KernelAnswers | undefined;
   /** The policies in force, those of each container that is served, and those that clients make. */
   readonly policies: Pick<PolicyBook, "policies" | "policyOf" | "heldOf" | "setLeased" | "subjects">;
   /** Its own folder, for what outlives it. */
   readonly folder: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames: () => void;
+  /** Has answers counted that are given without the process. */
+  readonly countRepeated: (counts: RepeatedCounts) => void;
+  /** Has the kernel refuse system calls of its entry that it does not make after all. */
+  readonly denyCalls: (calls: readonly SystemCall[]) => void;
   /** Shows every client before its first query, whose judge or tap it may be; and has answers to it noted. */
   readonly observe: (observer: QueryObserver) => void;
 }

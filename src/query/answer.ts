@@ -47,6 +47,7 @@ import { ForwardingRules } from "./policy/forwarding-rules.ts";
 import { LocalNames, leftOutText } from "./policy/local-names.ts";
 import { refuseEdns, refuseUnreadable } from "./policy/refusals.ts";
 import { routeOf } from "./policy/route.ts";
+import { RepeatMark } from "./repeater.ts";
 import type { Trace } from "./trace.ts";
 import { RuledAnswer } from "./policy/ruled-answer.ts";
 import { Shuffler } from "./policy/shuffle.ts";
@@ -54,7 +55,6 @@ import { SpecialNames } from "./policy/special.ts";
 import type { QueryJudge } from "./verdict.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
-import { KernelAnswerMarker } from "./wire/kernel-answer.ts";
 import { Question } from "./wire/question.ts";
 import {
   type AddressOptions,
@@ -88,7 +88,7 @@ export class Answerer {
   readonly #shuffler: Shuffler;
   readonly #declared: DeclaredRecords;
   readonly #ruled: RuledAnswer;
-  readonly #repeats: KernelAnswerMarker;
+  readonly #repeats: RepeatMark;
   readonly #policed: PolicedQuery;
   #isLocalName = false;
   /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
@@ -104,7 +104,7 @@ export class Answerer {
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
     this.#behaviour = behaviour;
     this.#question = new Question(behaviour.checksQueries);
-    this.#repeats = new KernelAnswerMarker(behaviour);
+    this.#repeats = new RepeatMark(behaviour);
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS, gate = new AnswerGate() } = parts;
     this.#policed = new PolicedQuery(behaviour, this.#question, this.outcome, gate);
@@ -141,10 +141,10 @@ export class Answerer {
     const result = this.#answer(client, block, offset, length, isStream, client.judge);
     if (result > 0) outcome.end(result);
     client.record(outcome);
-    if (this.#repeats.isMarked) {
+    if (this.#repeats.isSet) {
       // The next query for a name that a judge may decide about must be judged, too, and so must all of a container with a policy.
       const isRepeatable = !isOwn && client.policy === undefined && client.judge?.isCovered !== true;
-      this.#repeats.tell(isRepeatable ? client.memory : undefined, block, this.#question, outcome);
+      this.#repeats.offer(isRepeatable ? client.repeater : undefined, block, this.#question, outcome);
     }
     return result;
   }
@@ -198,7 +198,7 @@ export class Answerer {
     if (left === undefined) return length;
     copyBytes(left, 0, left.length, block, offset);
     this.#trace?.record("filter", filter.text);
-    return this.#repeats.unmarked(left.length);
+    return this.#repeats.without(left.length);
   }
 
   /** The answer to a container with a policy is written. */
@@ -249,7 +249,7 @@ export class Answerer {
       outcome.refusal = refusal;
       const result = this.#answer(client, block, 0, query.length, isStream, undefined);
       if (result > 0) outcome.end(result);
-      if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, outcome);
+      if (this.#repeats.isSet) this.#repeats.offer(undefined, block, this.#question, outcome);
       return result;
     } finally {
       this.#setTrace(undefined);
@@ -302,7 +302,7 @@ export class Answerer {
     this.outcome.source = this.#names.source;
     const refused = this.#policed.local(block, this.outcome.source);
     if (refused !== UNDECIDED) return refused;
-    if (target !== undefined && ask === undefined && isTimed !== true) this.#repeats.mark(0);
+    if (target !== undefined && ask === undefined && isTimed !== true) this.#repeats.set(0);
     if (target !== undefined) return pointerAnswer(block, question, target, behaviour, this.#limit, ttlSeconds);
     if (ask !== undefined) return nameError(block, question, behaviour, ttlSeconds);
     return failure(block, question, RCODE.SERVFAIL, behaviour);
@@ -344,7 +344,7 @@ export class Answerer {
     if (rule !== undefined) {
       this.outcome.lacksAddress = rule === "ndots" && type === TYPE.A;
       if (rule === "refused") this.outcome.result = QUERY_RESULT.refused;
-      return this.#repeats.marked(this.#special.answer(block, question, rule, this.#limit));
+      return this.#repeats.of(this.#special.answer(block, question, rule, this.#limit));
     }
     this.#trace?.recordForwarding(route);
     const refused = this.#policed.forward(block);
@@ -365,7 +365,7 @@ export class Answerer {
     const length = cache.answer(client, block, this.#question, route, this.#limit, this.#isLocalName, outcome);
     if (length === CACHE_MISS) return DEFERRED;
     outcome.stage = STAGE.cache;
-    return outcome.result === QUERY_RESULT.cached ? this.#repeats.markedCached(length, cache.repeatable) : length;
+    return outcome.result === QUERY_RESULT.cached ? this.#repeats.ofCached(length, cache.repeatable) : length;
   }
 
   #answerName(client: Client, block: Buffer): number {
@@ -388,10 +388,10 @@ export class Answerer {
       if (addresses.length === 0) {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
         this.outcome.lacksAddress = type === TYPE.A;
-        if (!isTimed) this.#repeats.mark(0);
+        if (!isTimed) this.#repeats.set(0);
         return noData(block, question, this.#behaviour, local.ttlSeconds);
       }
-      if (!isTimed) this.#repeats.mark(local.isSorted === true ? 0 : type === TYPE.A ? 4 : 16);
+      if (!isTimed) this.#repeats.set(local.isSorted === true ? 0 : type === TYPE.A ? 4 : 16);
       if (this.#trace !== undefined) this.#trace.amendLast(true, `answered with its addresses${leftOutText(local)}`);
       const options = this.#addressOptions;
       options.limit = this.#limit;
@@ -401,7 +401,7 @@ export class Answerer {
     }
     // A name with a dot may also exist in public DNS, with its own MX or CAA records.
     if (type === TYPE.MX || isLocalOnly || question.labelCount < 2) {
-      if (!isTimed) this.#repeats.mark(0);
+      if (!isTimed) this.#repeats.set(0);
       this.#trace?.amendLast(true, "it has addresses only, so the answer for another type is empty");
       return noData(block, question, this.#behaviour, local.ttlSeconds);
     }
@@ -425,7 +425,7 @@ export class Answerer {
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
     this.#trace?.amendLast(true, recordsText(resolved));
     this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
-    this.#repeats.mark(this.#declared.shuffledBytesOf(resolved));
+    this.#repeats.set(this.#declared.shuffledBytesOf(resolved));
     return declaredAnswer(block, question, resolved, this.#limit, this.#behaviour);
   }
 
@@ -450,7 +450,7 @@ export class Answerer {
     this.#alias = alias;
     const result = this.#decideForwarding(client, aliasBlock);
     // What answers for the target is not repeated.
-    if (this.#repeats.unmarked(result) <= 0) return result;
+    if (this.#repeats.without(result) <= 0) return result;
     const reply = replyToAlias(aliasBlock.subarray(0, result), alias, client.policy === undefined);
     copyBytes(reply, 0, reply.length, block, offset);
     return reply.length;

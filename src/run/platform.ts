@@ -10,25 +10,19 @@ import { chooseRuleBackend, warnOfRuleBackend } from "../container/attach/rule-b
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 import { descriptorsMax, preallocateDescriptors, roomForContainers } from "../kernel/descriptors.ts";
-import type { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Log } from "../base/log/log.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
 import { limitMemoryGrowth } from "./heap.ts";
-import { denyKernelAnswers, denyUnusedCalls } from "./deny-system-calls.ts";
-import { loadKernelAnswers } from "./load-kernel-answers.ts";
+import { denyUnusedCalls } from "./deny-system-calls.ts";
 
 export interface Platform {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
   /** The same, for the status. */
-  readonly report: Pick<Status, "ruleBackend" | "answers">;
-  /** Undefined where the process answers all queries; then the reason, if that is not what is set. */
-  readonly kernelAnswers: KernelAnswers | undefined;
-  readonly noKernelAnswers: string | undefined;
+  readonly report: Pick<Status, "ruleBackend">;
 }
 
 export async function preparePlatform(settings: RunSettings, log: Log): Promise<Platform> {
@@ -42,12 +36,7 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   const ruleBackend = await chooseRuleBackend(runner, memory, settings.ruleBackend);
   warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
-  const { kernelAnswers, reason, remedy } = loadKernelAnswers(settings, ruleBackend, runner, log);
-  if (kernelAnswers === undefined) denyKernelAnswers(settings);
-  const answers: AnsweredByReport =
-    reason === undefined ? { by: "kernel" } : { by: "process", reason, ...(remedy !== undefined && { remedy }) };
-  const report = { ruleBackend: ruleBackend.backend, ...(settings.answers !== "process" && { answers }) };
-  return { runner, memory, ruleBackend, report, kernelAnswers, noKernelAnswers: reason };
+  return { runner, memory, ruleBackend, report: { ruleBackend: ruleBackend.backend } };
 }
 
 /** For a preview: no rules are made. */
@@ -58,8 +47,6 @@ export function previewPlatform(): Platform {
     memory: new NetlinkMemory(),
     ruleBackend: { backend: "nft-owner" },
     report: { ruleBackend: "nft-owner" },
-    kernelAnswers: undefined,
-    noKernelAnswers: undefined,
   };
 }
 

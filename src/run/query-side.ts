@@ -290,7 +290,7 @@ function adaptive(
     const { containerId: container } = client.history;
     limitedLog.log("warn", container, { server, container }, text);
     forwarder.excludeLooping(client, loop);
-    client.memory?.forget();
+    client.repeater?.forget();
   };
   const loopGuard = new LoopGuard(now, onLoop, (client, nameserver) => pool.streamsTo(client, nameserver));
   const forwarder = new AdaptiveForwarder({

@@ -13,7 +13,7 @@ import type { HeldNamespace, Hold, Keep, Refusing } from "../base/model/held-nam
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { Platform } from "./platform.ts";
 
-type KeeperPlatform = Pick<Platform, "runner" | "memory" | "kernelAnswers">;
+type KeeperPlatform = Pick<Platform, "runner" | "memory">;
 
 interface Refused {
   readonly held: HeldNamespace;
@@ -42,6 +42,8 @@ export class RunKeeper {
   #hasTakenOver = false;
   /** Of these the containers are known, and are not to be served. */
   readonly #refusedOn = new Set<string>();
+  /** Called when the keeper holds what is needed in namespaces that were inherited: what the previous process has left there may be replaced. */
+  onInheritedHeld: () => Promise<void> = () => Promise.resolve();
   /** That of the previous process, where this one has no keeper. */
   #unused: Predecessor | undefined;
 
@@ -135,7 +137,7 @@ export class RunKeeper {
    */
   async #takePlace(link: KeeperLink, id: string): Promise<void> {
     await link.isTold();
-    await this.#platform.kernelAnswers?.takePlaces();
+    await this.onInheritedHeld();
     this.#endResumed(id);
   }
 
@@ -191,7 +193,7 @@ export class RunKeeper {
     // What is attached from now on takes its place on its own.
     this.#hasTakenOver = true;
     this.flush();
-    await this.#platform.kernelAnswers?.takePlaces();
+    await this.onInheritedHeld();
     for (const namespace of this.#inherited.values()) {
       if (namespace.alone === "hand-back" || this.#link === undefined) void handBack(namespace, this.#platform);
       // Nothing else can close it: until the keeper has it, nobody answers.

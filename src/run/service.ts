@@ -99,7 +99,6 @@ export class Service {
       this.#lifecycle.end();
       this.#metricsListener.close();
       platform.runner.close();
-      await platform.kernelAnswers?.settled();
     }
   }
 

@@ -21,6 +21,7 @@ import { RecordedCauses } from "../control/failures/recorded-causes.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
+import { denyFurtherCalls } from "./deny-system-calls.ts";
 import { policySubjects } from "./policies.ts";
 import { RecordsReader } from "./records/records-reader.ts";
 import type { Platform } from "./platform.ts";
@@ -77,11 +78,22 @@ function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofF
 
 export function openFeatures(
   features: readonly FeatureCode[],
-  { querySide, ...core }: Omit<RunCore, "onEvent" | "observe" | "policies"> & Pick<Serving, "querySide">,
+  {
+    querySide,
+    ...core
+  }: Omit<RunCore, "onEvent" | "observe" | "countRepeated" | "denyCalls" | "policies"> & Pick<Serving, "querySide">,
 ): readonly Running[] {
   const observe = (observer: QueryObserver): void => querySide.clients.observe(observer);
   const { policies } = querySide;
-  return features.map((feature) => feature.open({ ...core, onEvent: eventLogger(core.log), observe, policies }));
+  const run: RunCore = {
+    ...core,
+    onEvent: eventLogger(core.log),
+    observe,
+    countRepeated: (counts) => void (querySide.meter.repeated = counts),
+    denyCalls: denyFurtherCalls,
+    policies,
+  };
+  return features.map((feature) => feature.open(run));
 }
 
 export function composeServing(target: ServeTarget, parts: ComposeParts): Serving {
@@ -95,14 +107,16 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     (client, id) => quarantines.recorder.setContainer(client, id),
     (server, isUp, detail) => events.record({ kind: isUp ? "server-up" : "server-down", server, detail }),
   );
-  querySide.meter.repeated = platform.kernelAnswers?.kinds;
   // One message may change thousands of names, and each namespace has answers to forget.
-  const onNames = oncePerStep(() => platform.kernelAnswers?.forgetAll());
-  const { kernelAnswers } = platform;
+  const onNames = oncePerStep(() => {
+    for (const each of features) each.answersEnd?.();
+  });
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
   const { instanceId, hostName } = target;
-  const core = { folder, settings, instanceId, hostName, log, reader, kernelAnswers, onNames, querySide };
-  const features = openFeatures(parts.features, core);
+  const core = { folder, settings, instanceId, hostName, log, reader, onNames, querySide };
+  const features: readonly Running[] = openFeatures(parts.features, core);
+  keeper.onInheritedHeld = async () =>
+    void (await Promise.all(features.map(async (each) => await each.inheritedHeld?.())));
   const journal = new Journal(folder);
   const { hold, inherit, disinherit, refusing } = keeper;
   const sideParts = {

@@ -5,10 +5,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { LIMITS } from "../../src/base/limits.ts";
 import { KeeperLink } from "../../src/keeper/keeper-link.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
+import { loadFeatures } from "../../src/features/load.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
 import { NETWORK, factOf, idOf } from "./crowded-network.ts";
@@ -89,12 +88,7 @@ async function besideKeeper(paths: readonly string[]): Promise<readonly [number,
 }
 
 async function besideKernelAnswers(paths: readonly string[]): Promise<readonly [number, number]> {
-  const kernelAnswers = new KernelAnswers(LIMITS.kernelAnswers);
-  try {
-    return await alternately(paths, [startEngineSide(), startEngineSide({ kernelAnswers })]);
-  } finally {
-    kernelAnswers.close();
-  }
+  return await alternately(paths, [startEngineSide(), startEngineSide({ extraOf: await loadFeatures() })]);
 }
 
 type Side = ReturnType<typeof startEngineSide>;

@@ -18,9 +18,10 @@ export const NETWORK = {
 const PROJECTS = 50;
 
 // The process serves them first.
-export async function untilByKernel({ reconciler }: EngineSide): Promise<void> {
+export async function untilByKernel({ reconciler, features }: EngineSide): Promise<void> {
+  const isByKernel = (id: string): boolean => features.some((each) => each.container?.(id).answers?.by === "kernel");
   await waitFor("the kernel's answers", () =>
-    [...reconciler.attachments()].every(([, { answeredBy }]) => answeredBy?.by === "kernel") ? true : undefined,
+    [...reconciler.attachments()].every(([id]) => isByKernel(id)) ? true : undefined,
   );
 }
 

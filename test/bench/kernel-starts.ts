@@ -4,10 +4,10 @@
 
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../src/base/limits.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
+import type { FeatureCode } from "../../src/features/contract.ts";
+import { loadFeatures } from "../../src/features/load.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
 import type { Bench } from "./bench.ts";
 import { NETWORK, factOf, untilByKernel } from "./crowded-network.ts";
@@ -39,9 +39,8 @@ export async function benchStarts(bench: Bench, lean: LeanAsker): Promise<Row[]>
     for (let round = 0; round < pace.rounds && hasTimeFor(round, bench); round++) {
       console.error(`bench: ${STARTING}, round ${round + 1} of ${pace.rounds}`);
       for (const server of ["process", "kernel"] as const) {
-        const kernelAnswers = server === "kernel" ? new KernelAnswers(LIMITS.kernelAnswers) : undefined;
-        const found = await start(lean, paths, { seconds, kernelAnswers });
-        kernelAnswers?.close();
+        const extraOf = server === "kernel" ? await loadFeatures() : undefined;
+        const found = await start(lean, paths, { seconds, extraOf });
         tally.add({ row: STARTING, server }, found.sample);
         attached.push(found.attached);
       }
@@ -62,7 +61,7 @@ async function rehearse(lean: LeanAsker, paths: readonly string[]): Promise<numb
 
 type StartOptions = {
   readonly seconds: number;
-  readonly kernelAnswers?: KernelAnswers | undefined;
+  readonly extraOf?: readonly FeatureCode[] | undefined;
   // Called when all are attached, with the time that it took. Without it, what is not attached in time is only counted.
   readonly onAttached?: (ms: number) => void;
 };
@@ -70,16 +69,16 @@ type StartOptions = {
 async function start(
   lean: LeanAsker,
   paths: readonly string[],
-  { seconds, kernelAnswers, onAttached }: StartOptions,
+  { seconds, extraOf = [], onAttached }: StartOptions,
 ): Promise<Start> {
-  const { way, attached, close } = startEngineSide({ kernelAnswers });
+  const { way, attached, close } = startEngineSide({ extraOf });
   try {
     way.directory.putNetwork(NETWORK);
     const [first, ...others] = paths.map((path, index) => factOf(index, path));
     if (first === undefined) throw new Error("no namespaces");
     way.roster.put(first);
     await attached.until(1);
-    if (kernelAnswers !== undefined) await untilByKernel(way);
+    if (extraOf.length > 0) await untilByKernel(way);
     const asking = lean.steadily({ netnsPath: first.sandboxKey, name: first.name }, seconds);
     await sleep(AHEAD_MS);
     const startMs = performance.now();

@@ -5,8 +5,10 @@
 import { parseArgs } from "node:util";
 
 import { bufferBytes } from "../unit/support/buffer-memory.ts";
-import { fuzzKernel } from "./kernel-run.ts";
 import { type Run, fuzz } from "./run.ts";
+
+// In the folder of the feature's tests.
+const KERNEL = new URL("../features/kernel-answers/fuzz/kernel-run.js", import.meta.url).href;
 
 const { values } = parseArgs({
   options: {
@@ -25,7 +27,8 @@ if (![inputs, seed, from].every((value) => Number.isSafeInteger(value) && value 
 }
 
 // Warm-up: compilation and heap growth belong to the program, not to the inputs.
-const fuzzed = values.kernel === true ? fuzzKernel : fuzz;
+const fuzzed =
+  values.kernel === true ? ((await import(KERNEL)) as { readonly fuzzKernel: typeof fuzz }).fuzzKernel : fuzz;
 fuzzed({ seed, inputs: Math.min(inputs, 20_000), from });
 const before = held();
 const run = fuzzed({ seed, inputs, from });

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import type { BriefKernelAnswer } from "../../src/base/model/kernel-answer.ts";
+import type { BriefKernelAnswer } from "../../src/kernel/answers/kernel-answer.ts";
 import { AnswerKinds } from "../../src/kernel/answers/answer-kinds.ts";
 import type { BriefEntries } from "../../src/kernel/answers/brief-entries.ts";
 import { BriefTable } from "../../src/kernel/answers/brief-table.ts";

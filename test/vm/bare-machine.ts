@@ -24,7 +24,7 @@ export type BareOutcome =
       readonly notAttached: string | null;
     };
 
-const PROGRAM = fileURLToPath(new URL("bare-main.js", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("../features/kernel-answers/bare-main.js", import.meta.url));
 const PACKAGES = ["libc6", "libstdc++6"];
 /** What Node is linked to, of those packages and the ones that they need. */
 const LIBRARY = /^(?:ld-linux-.*|lib(?:c|m|dl|pthread|rt|stdc\+\+|gcc_s))\.so\.\d+$/;

@@ -111,7 +111,7 @@ const isByKernel = await serveOne().catch((error: unknown) => {
 await part("demonstration", process.execPath, ["scripts/demo.mjs"]);
 for (const chosen of JSON.parse(readFileSync(TESTS_FILE, "utf8")) as ChosenTests[]) await tests(chosen);
 if (isByKernel) {
-  await tests({ file: "kernel/kernel-same" }, { KERNEL_QUERIES });
+  await tests({ file: "features/kernel-answers/same" }, { KERNEL_QUERIES });
   const fuzz = ["--expose-gc", "dist/test/fuzz/fuzz-main.js", "--kernel", "--inputs", KERNEL_PACKETS];
   await part("fuzz-kernel", process.execPath, fuzz);
 }

@@ -4,9 +4,6 @@
  */
 type AnsweredBy = "process" | "kernel";
 
-/** "auto": the kernel where it can; "kernel": the same, and a warning where it cannot. */
-export const ANSWERS_SETTINGS = ["auto", "kernel", "process"] as const;
-
 /** What a container's label may say: as set for all, or the process. */
 export const ANSWERS_CHOICES = ["auto", "process"] as const;
 

@@ -3,13 +3,9 @@
  * affects, for a name with a nonce. RFC 6761 keeps .invalid local, so a stray probe reveals nothing.
  */
 import { LIMITS } from "../limits.ts";
-import { setU16 } from "../dns/bytes.ts";
-import { POINTER_BYTES } from "../dns/name.ts";
 import { queryOf } from "../dns/query.ts";
 import { TYPE } from "../dns/record-type.ts";
-import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../dns/record.ts";
-import type { KernelAnswer } from "./kernel-answer.ts";
-import { labelsOf, nameAnswer, replyCode } from "./name-query.ts";
+import { labelsOf, replyCode } from "./name-query.ts";
 
 /** The names of all probes are below this one. */
 export const PROBE_SUFFIX = "dns11.invalid";
@@ -48,36 +44,3 @@ class SentProbes {
 }
 
 export const sentProbes = new SentProbes();
-
-/** The query whose answer the kernel knows: for the address of a nonce. */
-export function kernelProbeQuery(nonce: string, id: number): Buffer {
-  return queryOf({ labels: labelsOf(probeName(nonce)), type: TYPE.A, id, isRecursive: false });
-}
-
-/** That answer: an address that nobody else knows. */
-export function kernelProbeAnswer(nonce: string, address: Uint8Array): KernelAnswer {
-  const name = labelsOf(probeName(nonce));
-  const record = Buffer.alloc(POINTER_BYTES + RECORD_FIXED_BYTES + address.length);
-  setU16(record, 0, QUESTION_POINTER);
-  record.set(address, writeRecord(record, POINTER_BYTES, TYPE.A, 0, address.length));
-  return {
-    type: TYPE.A,
-    name,
-    nameBytes: name.length,
-    labels: probeName(nonce).split(".").length,
-    rcode: 0,
-    isAuthoritative: false,
-    answers: 1,
-    authorities: 0,
-    message: record,
-    from: 0,
-    to: record.length,
-    shuffledBytes: 0,
-    source: undefined,
-  };
-}
-
-export function isKernelProbeAnswer(reply: Buffer, id: number, address: Uint8Array): boolean {
-  const answer = nameAnswer(reply, id);
-  return typeof answer === "object" && answer.join() === address.join(".");
-}

@@ -24,8 +24,8 @@ export interface AttachMode {
    * `capture` prepares nothing, and so may be called before it is known whether another instance serves the namespace.
    */
   undo?(): void;
-  /** Why the kernel must not answer here, where that is not up to the captured addresses. */
-  readonly notByKernel?: string;
+  /** Why the process is to answer everything here, where that is not up to the captured addresses. */
+  readonly onlyByProcess?: string;
   /** Why its resolv.conf keeps the search list that it has. */
   readonly keepsSearchList?: string;
 }
@@ -65,5 +65,5 @@ export const CONTAINER_MODE: AttachMode = {
 /** The same for a container whose queries the process is to see. */
 export const CONTAINER_BY_PROCESS: AttachMode = {
   ...CONTAINER_MODE,
-  notByKernel: `label ${ANSWERS_LABEL} of the container`,
+  onlyByProcess: `label ${ANSWERS_LABEL} of the container`,
 };

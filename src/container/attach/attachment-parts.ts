@@ -9,7 +9,7 @@ import type { NamespaceRunner, NamespaceId } from "../namespace/namespace-runner
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { OpenEndpoint } from "./endpoint.ts";
-import type { KernelTierParts } from "./kernel-tier.ts";
+import type { NamespaceExtra } from "./namespace-extra.ts";
 
 /** The remedy for too few file descriptors. */
 export const MORE_DESCRIPTORS =
@@ -22,7 +22,7 @@ export interface LockWait {
   readonly waitedMs: number;
 }
 
-export interface AttachmentParts extends KernelTierParts {
+export interface AttachmentParts {
   readonly runner: NamespaceRunner;
   readonly host: () => EngineHost;
   /** Opens the claimed namespace, or throws a Fault if it is not the container's. */
@@ -44,6 +44,8 @@ export interface AttachmentParts extends KernelTierParts {
   readonly isEnforced?: ((containerId: string) => boolean) | undefined;
   /** Undefined where nobody can refuse anything. */
   readonly refusing?: Refusing | undefined;
+  /** Undefined where nothing is in namespaces besides sockets and rules. */
+  readonly extra?: NamespaceExtra | undefined;
   /** What the old process held for this namespace; returned once. */
   readonly inherit?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
   /** It could not be served with that. */
@@ -56,4 +58,6 @@ export interface AttachmentParts extends KernelTierParts {
   readonly onLocked?: ((containerId: string, wait: LockWait) => void) | undefined;
   /** Called when foreign rules in this namespace have changed or may have. */
   readonly onForeignChange: () => void;
+  /** Called when it is to be verified. */
+  readonly onVerifyDue?: (() => void) | undefined;
 }

@@ -24,7 +24,6 @@ import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
-import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import type { View } from "../../base/model/view.ts";
 import { NamespaceJobs, type WaitStage } from "../namespace/namespace-jobs.ts";
@@ -34,9 +33,7 @@ import { culpritsIn } from "../rules/culprit.ts";
 import { type ListenAddress, type TablePlan, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import type { ProbeResult } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
-import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
 import { KeeperHold } from "./keeper-hold.ts";
-import { KernelCheck } from "./kernel-check.ts";
 import { abandonServing, leaveServing, pauseServing } from "./leave-serving.ts";
 import {
   type OpenNamespace,
@@ -49,6 +46,7 @@ import {
 } from "./open-serving.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { ExtraNamespace } from "./namespace-extra.ts";
 import {
   type Serving,
   type ServingProbeRequest,
@@ -73,8 +71,6 @@ export class Attachment {
   #watch: NftWatch | undefined;
   #serving: Serving | undefined;
   readonly #hold: KeeperHold;
-  /** Of the namespace as it is served now. */
-  #kernel: KernelCheck | undefined;
   #isVerifying = false;
   /** An update of the capture has failed. */
   #isOutdated = false;
@@ -116,11 +112,6 @@ export class Attachment {
 
   get endpoint(): Endpoint | undefined {
     return this.#serving?.endpoint;
-  }
-
-  /** Undefined where nothing else than the process is wanted. */
-  get answeredBy(): AnsweredByReport | undefined {
-    return this.#serving && answeredBy(this.#serving.kernel);
   }
 
   /** How often re-creating flushed rules made queries arrive again. */
@@ -179,8 +170,7 @@ export class Attachment {
    */
   async verify(): Promise<void> {
     const serving = this.#serving;
-    const { kernel } = this;
-    if (serving === undefined || kernel === undefined) return;
+    if (serving === undefined) return;
     if (this.#isVerifying || this.#isDraining || this.isLocked) return;
     this.#isVerifying = true;
     const isCurrent = (): boolean => this.#serving === serving && !this.#isDraining;
@@ -197,7 +187,7 @@ export class Attachment {
         // Probe again without the trial mark: foreign rules that match marks may treat clients' queries differently.
         result = await this.#probe(serving);
       }
-      result = await kernel.settle(result);
+      if (serving.extra !== undefined) result = await serving.extra.settle(result);
       if (result.kind === "broken" && !serving.isTrial && isCurrent()) {
         const wereReinstalled = await this.#jobs.run(
           async () => isCurrent() && (await reinstall(serving, this.#spared, this.#parts)),
@@ -219,12 +209,13 @@ export class Attachment {
       if (this.#serving === serving) await this.#jobs.run(async () => await this.#failWith(error, "PROBE_FAILED"));
     } finally {
       this.#isVerifying = false;
+      serving.extra?.verified();
     }
   }
 
-  /** Undefined while it does not serve. */
-  get kernel(): KernelCheck | undefined {
-    return this.#serving && this.#kernel;
+  /** What could not be in the namespace besides sockets and rules is tried again at the next verification. */
+  retryExtra(): void {
+    this.#serving?.extra?.retry();
   }
 
   /** What its rules depend on may have changed: binds what is missing and re-creates the rules in one step. */
@@ -242,7 +233,7 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined || this.#isDraining) return;
     try {
-      await updateServing(serving, { mode: this.mode, isEnforced: this.#hold.isEnforced }, this.#spared, this.#parts);
+      await updateServing(serving, { mode: this.mode, isEnforced: this.#hold.isEnforced }, this.#spared);
       this.#isOutdated = false;
       this.#hold.renew();
     } catch (error) {
@@ -278,7 +269,7 @@ export class Attachment {
   async resume(): Promise<void> {
     this.#isDraining = false;
     this.#serving?.endpoint.resume();
-    this.#serving?.kernel.space?.takePlace();
+    this.#serving?.extra?.takePlace();
     await this.updateCapture();
   }
 
@@ -350,24 +341,40 @@ export class Attachment {
       isTrial: this.#state.kind === "failed",
       ownPorts: this.#ownPorts,
       watchRules: () =>
-        void (this.#watch ??= watchRules(this.#ownPorts, this.#parts, () => this.#serving?.kernel.retry.hurry())),
+        void (this.#watch ??= watchRules(this.#ownPorts, this.#parts, () => this.#serving?.extra?.rulesChanged())),
     });
     this.#spared = spared;
     // It may have changed while the rules were installed.
     if (this.#view !== view) serving.endpoint.setView(this.#view);
-    this.#kernel = new KernelCheck(serving, {
-      ...this.#parts,
-      netns: opened.netns,
-      isCurrent: () => this.#serving === serving && !this.#isDraining,
+    serving.extra?.serve(this.#namespaceOf(serving));
+    this.#hold.begin(serving);
+    return serving;
+  }
+
+  /** As what is in it besides sees it. */
+  #namespaceOf(serving: Serving): ExtraNamespace {
+    const isCurrent = (): boolean => this.#serving === serving && !this.#isDraining;
+    return {
+      netns: serving.netns,
+      clientNumber: serving.endpoint.clientNumber,
+      get udpPort() {
+        return serving.pairs[0]?.listening.udpPort;
+      },
+      get isTrial() {
+        return serving.isTrial;
+      },
+      get isCurrent() {
+        return isCurrent();
+      },
       replaceRules: async () => {
         const plan = serving.isTrial ? trialPlan : servingPlan;
         await this.#replaceRules(serving, () => plan(planInputOf(serving, this.#spared)));
       },
       probe: async (protocols) => await this.#probe(serving, { protocols }),
-      onChange: () => this.#hold.renew(),
-    });
-    this.#hold.begin(serving);
-    return serving;
+      renewHold: () => this.#hold.renew(),
+      verify: () => this.#parts.onVerifyDue?.(),
+      endOf: async (work) => await this.endOf(work, "slow"),
+    };
   }
 
   async #markVerified(): Promise<void> {
@@ -428,7 +435,7 @@ export class Attachment {
     serving.passage.end();
     this.#hold.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
-    closeKernelTier(serving.kernel);
+    serving.extra?.close();
     await serving.netns.read(() => this.mode.undo?.());
   }
 

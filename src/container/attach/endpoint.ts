@@ -1,16 +1,15 @@
 /**
  * Endpoint: what answers queries on the sockets of one namespace. The query side implements it.
  */
-import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { ProbeTarget } from "../rules/probe.ts";
 
 export interface Endpoint {
   readonly probeTarget: ProbeTarget;
+  /** That of the query side's client. */
+  readonly clientNumber: number;
   setView(view: View): void;
-  /** What the kernel answers for this namespace; undefined if the process answers everything. */
-  setMemory(memory: KernelAnswerMemory | undefined): void;
   /** Listens on these sockets, too, and owns them, also those on which it cannot listen. */
   add(sockets: readonly NamespaceSockets[]): void;
   /** Queries of this namespace that are in flight upstream. */

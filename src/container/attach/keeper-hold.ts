@@ -81,8 +81,8 @@ export class KeeperHold {
   #held(): ServedNamespace | undefined {
     const known = this.#known();
     if (this.#serving === undefined || known === undefined) return undefined;
-    const { netns, rules, zone, bound: pairs, kernel, passage } = this.#serving;
-    const programs = kernel.space?.held ?? [];
+    const { netns, rules, zone, bound: pairs, extra, passage } = this.#serving;
+    const programs = extra?.held ?? [];
     const openGate = (): number | undefined => netns.openGate();
     const alone = (this.#alone = this.#whenAlone());
     const isLocked = netns.isAtLock;

@@ -36,16 +36,14 @@ export async function leaveServing(
   pauseServing(serving);
   hold.renew();
   const { held } = hold;
-  const { space } = serving.kernel;
-  if (held === undefined || (await refusing?.begin(held, () => space?.close())) !== true) {
+  const { extra } = serving;
+  if (held === undefined || (await refusing?.begin(held, () => extra?.close())) !== true) {
     serving.endpoint.resume();
     return false;
   }
   hold.release();
   await untilQuiet(serving.endpoint);
-  // The program goes on leading queries to the sockets.
-  space?.forget();
-  serving.kernel.space = undefined;
+  extra?.leave();
   return true;
 }
 

@@ -26,8 +26,7 @@ import { RuleSet } from "../rules/rule-set.ts";
 import { installedRules, requireUnserved } from "../rules/installed-rules.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
-import { adaptKernel } from "./kernel-check.ts";
-import { closeKernelTier, newKernelTier } from "./kernel-tier.ts";
+import type { ExtraPlace, ServedExtra } from "./namespace-extra.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
 /** The attachment that opens, and what it needs. */
@@ -46,7 +45,7 @@ interface OpenRequest {
   readonly watchRules: () => void;
 }
 
-type Opened = Pick<Serving, "netns" | "capture" | "pairs" | "bound" | "zone" | "kernel" | "passage"> & {
+type Opened = Pick<Serving, "netns" | "capture" | "pairs" | "bound" | "zone" | "extra" | "passage"> & {
   readonly spared: readonly number[];
 };
 
@@ -57,7 +56,7 @@ export interface OpenNamespace {
 }
 
 /** What has been created so far, and must be undone if a later step fails. `bound`: sockets that the endpoint does not own yet. */
-type Created = { -readonly [K in "bound" | "kernel" | "endpoint"]?: Serving[K] } & {
+type Created = { -readonly [K in "bound" | "extra" | "endpoint"]?: Serving[K] } & {
   rules?: RuleSet;
   /** `capture` of the mode was called. */
   isPrepared?: boolean;
@@ -140,7 +139,6 @@ export async function openServing(
       closesResolver = !closesResolver;
       await opened.rules.replaceTables(plans());
     }
-    if (!opened.kernel.isTrial) endpoint.setMemory(opened.kernel.space);
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {
       ...opened,
@@ -177,9 +175,8 @@ function openFresh(netns: NetNamespace, passage: Passage, request: OpenRequest, 
     const spared = tcpClientPortsOf(capturedInside(capture));
     const pairs = (created.bound = bindSockets(capture.redirects));
     watchRules();
-    const place = { capture, pairs, notByKernel: mode.notByKernel, mark: passage.mark };
-    const kernel = (created.kernel = newKernelTier(parts, place));
-    return { netns, capture, pairs, bound: pairs, zone, kernel, passage, spared };
+    const extra = (created.extra = openExtra(request, { capture, pairs, mark: passage.mark, held: [] }));
+    return { netns, capture, pairs, bound: pairs, zone, extra, passage, spared };
   });
 }
 
@@ -190,7 +187,7 @@ function takeOver(
   request: OpenRequest,
   created: Created,
 ): Opened {
-  const { parts, mode, watchRules } = request;
+  const { mode, watchRules } = request;
   created.bound = held.pairs;
   try {
     return netns.within(() => {
@@ -199,24 +196,29 @@ function takeOver(
       const { pairs, added } = pairsFor(capture.redirects, held.pairs);
       const bound = (created.bound = [...held.pairs, ...added]);
       watchRules();
-      const { zone, spared } = held;
-      const [link] = held.programs;
-      const place = { capture, pairs, notByKernel: mode.notByKernel, mark: passage.mark };
-      const kernel = (created.kernel = newKernelTier(parts, place, link));
-      return { netns, capture, pairs, bound, zone, kernel, passage, spared };
+      const { zone, spared, programs } = held;
+      const extra = (created.extra = openExtra(request, { capture, pairs, mark: passage.mark, held: programs }));
+      return { netns, capture, pairs, bound, zone, extra, passage, spared };
     });
   } finally {
     for (const each of [...held.programs, held.gate]) if (each !== undefined) void closeInPool(each);
   }
 }
 
+function openExtra(
+  { containerId, mode, parts }: OpenRequest,
+  place: Omit<ExtraPlace, "containerId" | "onlyByProcess">,
+): ServedExtra | undefined {
+  return parts.extra?.open({ ...place, containerId, onlyByProcess: mode.onlyByProcess });
+}
+
 async function rollBack(
   netns: NetNamespace,
   { mode, ownPorts }: OpenRequest,
-  { rules, bound = [], kernel, endpoint, isPrepared }: Created,
+  { rules, bound = [], extra, endpoint, isPrepared }: Created,
 ): Promise<void> {
   if (rules !== undefined) await removeRules(rules, ownPorts);
-  if (kernel !== undefined) closeKernelTier(kernel);
+  extra?.close();
   closeSockets(bound);
   endpoint?.close();
   if (isPrepared === true) await netns.read(() => mode.undo?.());
@@ -227,13 +229,12 @@ export async function updateServing(
   serving: Serving,
   { mode, isEnforced }: { readonly mode: AttachMode; readonly isEnforced: () => boolean },
   spared: readonly number[],
-  parts: AttachmentParts,
 ): Promise<void> {
   const { capture, pairs, added } = await serving.netns.read(() => {
     const wanted = mode.capture();
     return { capture: wanted, ...pairsFor(wanted.redirects, serving.bound) };
   });
-  adaptKernel(serving, capture, parts);
+  if (capture !== serving.capture) serving.extra?.setCapture(capture);
   let { isTrial } = serving;
   let closesResolver: boolean;
   try {

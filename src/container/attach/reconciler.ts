@@ -49,7 +49,10 @@ interface ReconcilerEntry {
 /** The result of a repair: rules re-created, attached again, or neither worked. */
 export type RepairResult = "verified" | "reattached" | "failed";
 
-interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onState" | "onForeignChange"> {
+interface ReconcilerParts extends Omit<
+  AttachmentParts,
+  "openEndpoint" | "onState" | "onForeignChange" | "onVerifyDue"
+> {
   readonly openEndpointFor: OpenEndpointFor;
   /** Attaches nothing before this resolves. */
   readonly startAfter?: Promise<void> | undefined;
@@ -72,7 +75,6 @@ export class Reconciler {
   /** Attachments that are being detached. */
   readonly #detaching = new Map<Attachment, Promise<void>>();
   readonly #verifyTimer: NodeJS.Timeout;
-  readonly #kernelTurns = new KernelTurns(async (id) => await this.#openKernel(id));
   readonly #verifications = new VerifyQueue<ReconcilerEntry>(async (entry) => await this.#verifyNow(entry));
   #isWorking = false;
   #isStopped = false;
@@ -131,16 +133,6 @@ export class Reconciler {
       .catch((error: unknown) => guard.report(error, "attach"));
   }
 
-  /** Where the kernel could not answer, it is tried again now. */
-  retryKernel(): void {
-    for (const entry of this.#entries.values()) {
-      const { answeredBy, state } = entry.attachment ?? {};
-      if (answeredBy?.by !== "process" || answeredBy.isMeant === true || state?.kind !== "attached") continue;
-      entry.attachment?.kernel?.retry();
-      this.#verify(entry);
-    }
-  }
-
   /** Re-creates the rules now, and attaches again if queries do not arrive then. Undefined if it is not to be served. */
   async repair(containerId: string): Promise<RepairResult | undefined> {
     const entry = this.#entries.get(containerId);
@@ -148,7 +140,7 @@ export class Reconciler {
     if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
     if (attachment.state.kind !== "failed") {
       await attachment.endOf(attachment.updateCapture(), "late");
-      attachment.kernel?.retry();
+      attachment.retryExtra();
       if (await verifyAndWait(attachment)) return "verified";
     }
     clearTimeout(entry.timer);
@@ -196,7 +188,6 @@ export class Reconciler {
   async pause(): Promise<void> {
     this.#isStopped = true;
     this.#verifications.stop();
-    this.#kernelTurns.clear();
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
     await Promise.all([
       ...[...this.#detaching].map(async ([attachment, done]) => await attachment.endOf(done, "slow")),
@@ -228,7 +219,6 @@ export class Reconciler {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#verifications.stop();
-    this.#kernelTurns.clear();
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
     for (const each of this.#entries.values()) [each.timer, each.changeTimer].forEach((timer) => clearTimeout(timer));
@@ -316,6 +306,7 @@ export class Reconciler {
       openEndpoint: this.#parts.openEndpointFor(containerId),
       onState: () => this.#onAttachmentState(containerId, attachment),
       onForeignChange: () => this.#onForeignChange(containerId),
+      onVerifyDue: () => this.#onVerifyDue(containerId, attachment),
     });
     return attachment;
   }
@@ -352,6 +343,11 @@ export class Reconciler {
     entry.changeTimer.unref();
   }
 
+  #onVerifyDue(containerId: string, attachment: Attachment): void {
+    const entry = this.#entries.get(containerId);
+    if (entry?.attachment === attachment) this.#verify(entry);
+  }
+
   /** `opening` resolves to whether there is something to verify. */
   async #verifyAfter(entry: ReconcilerEntry, opening: Promise<boolean>): Promise<void> {
     if (await opening) this.#verify(entry);
@@ -365,15 +361,6 @@ export class Reconciler {
     entry.lastProbeMs = performance.now();
     const { attachment } = entry;
     await attachment?.endOf(attachment.verify(), "slow");
-    if (entry.attachment?.kernel?.isDue === true) this.#kernelTurns.add(entry.attachment.claim.containerId);
-  }
-
-  async #openKernel(containerId: string): Promise<void> {
-    const entry = this.#entries.get(containerId);
-    const { attachment } = entry ?? {};
-    const opening = attachment?.kernel?.open();
-    if (entry === undefined || attachment === undefined || opening === undefined) return;
-    await attachment.endOf(this.#verifyAfter(entry, opening), "slow");
   }
 
   /** Spread over the whole interval: a thousand namespaces are sixteen probes a second, not a thousand at once. */
@@ -440,45 +427,6 @@ function isStillFor({ claim, mode }: Attachment, desired: DesiredAttachment): bo
 /** A restarted container keeps its id but has a new namespace. */
 function isSameClaim(a: NamespaceClaim, b: NamespaceClaim): boolean {
   return a.sandboxKey === b.sandboxKey && (a.sandboxKey !== "" || a.pid === b.pid);
-}
-
-/**
- * Which namespace gets kernel answers next, one after the other. The kernel holds its lock of all
- * interfaces while it attaches a program, some 14 ms, and whoever starts containers needs that lock: so most of the time is
- * theirs. Until then the process answers.
- */
-class KernelTurns {
-  readonly #take: (containerId: string) => Promise<void>;
-  readonly #waiting = new Set<string>();
-  #isTaking = false;
-
-  constructor(take: (containerId: string) => Promise<void>) {
-    this.#take = take;
-  }
-
-  add(containerId: string): void {
-    this.#waiting.add(containerId);
-    if (!this.#isTaking) void this.#takeAll();
-  }
-
-  /** Namespaces that wait are due again at their next verification. */
-  clear(): void {
-    this.#waiting.clear();
-  }
-
-  async #takeAll(): Promise<void> {
-    this.#isTaking = true;
-    for (const containerId of this.#waiting) {
-      this.#waiting.delete(containerId);
-      try {
-        await this.#take(containerId);
-      } catch (error) {
-        guard.report(error, "attach");
-      }
-      await sleep(LIMITS.kernelTurnPauseMs, undefined, { ref: false });
-    }
-    this.#isTaking = false;
-  }
 }
 
 /**

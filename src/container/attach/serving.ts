@@ -12,7 +12,7 @@ import type { ListenAddress, PlanInput } from "../rules/plan.ts";
 import { type ProbeRequest, type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
 import type { ServedNamespace } from "./attach-mode.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { KernelTier } from "./kernel-tier.ts";
+import type { ServedExtra } from "./namespace-extra.ts";
 
 export interface Serving {
   readonly netns: NetNamespace;
@@ -27,8 +27,8 @@ export interface Serving {
   readonly zone: number;
   /** How our own queries pass its rules. */
   readonly passage: Passage;
-  /** What the kernel answers here. */
-  readonly kernel: KernelTier;
+  /** What is here besides; undefined where there is nothing. */
+  readonly extra: ServedExtra | undefined;
   /** Only probes are redirected so far. */
   isTrial: boolean;
   /** Its rules close the ports of Docker's resolver, because a policy is enforced. */
@@ -47,14 +47,14 @@ export function planInputOf(
     capture,
     pairs,
     zone,
-    kernel,
+    extra,
     passage,
     closesResolver,
-  }: Pick<Serving, "capture" | "pairs" | "zone" | "kernel" | "passage" | "closesResolver">,
+  }: Pick<Serving, "capture" | "pairs" | "zone" | "extra" | "passage" | "closesResolver">,
   spared: readonly number[],
 ): PlanInput {
   const listening = listenAddressesOf(pairs);
-  const untracked = kernel.space === undefined ? "none" : kernel.isTrial ? "probes" : "all";
+  const untracked = extra?.untracked ?? "none";
   const marks = { passthroughMark: passage.mark, passthroughGroup: passage.group, trialMark: TRIAL_MARK };
   return { capture, listening, zone, untracked, closesResolver, sparedPorts: spared, ...marks };
 }

@@ -126,7 +126,7 @@ function attachmentStatus(
   if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
     return { state: "opening" };
   }
-  const { namespaceId, endpoint, repairs, answeredBy: answers } = attachment;
+  const { namespaceId, endpoint, repairs } = attachment;
   const counters = endpoint?.counters;
   const [listening] = attachment.listening;
   const common = {
@@ -134,7 +134,6 @@ function attachmentStatus(
     ...(namespaceId !== undefined && { namespace: namespaceId }),
     ...(listening !== undefined && { ports: { udp: listening.udpPort, tcp: listening.tcpPort } }),
     ...(repairs > 0 && { repairs }),
-    ...(answers !== undefined && { answers }),
     ...(counters !== undefined && { counters }),
     ...(recent !== undefined && { recent }),
   };

@@ -30,7 +30,7 @@ export function open({ settings, observe }: RunCore): Running {
 }
 
 /** What the query side needs to be told of a client. */
-type ToldClient = Pick<Client, "disclosure" | "memory" | "onClose">;
+type ToldClient = Pick<Client, "disclosure" | "repeater" | "onClose">;
 
 /** Which servers are told, and what they are told of each open client. */
 export class ToldClients {
@@ -72,7 +72,7 @@ export class ToldClients {
     const disclosure = this.#disclosureOf(containerId);
     for (const client of this.#clients.get(containerId) ?? []) {
       client.disclosure = disclosure;
-      client.memory?.forget();
+      client.repeater?.forget();
     }
   }
 

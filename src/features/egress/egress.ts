@@ -10,7 +10,7 @@ import { EGRESS } from "./feature.ts";
 import { Recording } from "./recording.ts";
 import { egressRoutes } from "./report.ts";
 
-export function open({ settings: first, kernelAnswers, observe }: RunCore): Running {
+export function open({ settings: first, onNames, observe }: RunCore): Running {
   const answered = new AnsweredTables();
   observe(answered);
   /** Undefined inside of a KIND node. */
@@ -18,8 +18,8 @@ export function open({ settings: first, kernelAnswers, observe }: RunCore): Runn
   const configure = (settings: Settings): void => {
     const { egress: isOn } = featureValues(EGRESS.settings, settings);
     answered.configure(isOn, settings.queries.names);
-    // What the kernel repeats would not be noted.
-    if (isOn && recording?.isOn === false) kernelAnswers?.forgetAll();
+    // What is repeated without the process would not be noted.
+    if (isOn && recording?.isOn === false) onNames();
     void recording?.setOn(isOn);
   };
   return {

@@ -32,7 +32,7 @@ interface Chosen {
   readonly filter: FamilyFilter | undefined;
 }
 
-type FilteredClient = Pick<Client, "filter" | "memory" | "onClose">;
+type FilteredClient = Pick<Client, "filter" | "repeater" | "onClose">;
 
 const NOTHING: Chosen = { key: "", filter: undefined };
 
@@ -71,7 +71,7 @@ export class Filters {
       if (before === key) continue;
       clients.set(client, key);
       client.filter = filter;
-      client.memory?.forget();
+      client.repeater?.forget();
     }
   }
 

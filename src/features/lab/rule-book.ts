@@ -1,4 +1,3 @@
-import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { QueryJudge } from "../../query/verdict.ts";
 import { Tape } from "./recording.ts";
 import { type Rule, RuleSet } from "./rules.ts";
@@ -15,7 +14,7 @@ export interface RuleScope {
 /** What the book needs of a client. */
 export interface JudgedClient {
   judge: QueryJudge | undefined;
-  readonly memory: KernelAnswerMemory | undefined;
+  readonly repeater: { forget(): void } | undefined;
   onClose(act: () => void): void;
 }
 
@@ -136,7 +135,7 @@ export class RuleBook {
     served.client.judge = served.verdicts ??= new Verdicts(served.containerId, this.counts);
     served.verdicts.sets.add(set);
     // The very next query is judged, also one that the kernel has answered so far.
-    served.client.memory?.forget();
+    served.client.repeater?.forget();
   }
 }
 

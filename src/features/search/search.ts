@@ -173,7 +173,7 @@ interface SearchModeParts {
 
 /** Attaches as `base` does, and writes the list once queries are answered. */
 export class SearchMode implements AttachMode {
-  readonly notByKernel?: string;
+  readonly onlyByProcess?: string;
   readonly #fact: ContainerFact;
   readonly #parts: SearchModeParts;
   #search: ProjectSearch;
@@ -185,8 +185,8 @@ export class SearchMode implements AttachMode {
     this.#fact = fact;
     this.#search = search;
     this.#parts = parts;
-    const { notByKernel } = parts.base;
-    if (notByKernel !== undefined) this.notByKernel = notByKernel;
+    const { onlyByProcess } = parts.base;
+    if (onlyByProcess !== undefined) this.onlyByProcess = onlyByProcess;
     const { record } = parts.journal.read(fact.id);
     this.#record = record?.startedAt === fact.startedAt ? record : newRecord(fact, "search");
   }

@@ -2,15 +2,15 @@
  * AnswerKinds: the answers of all namespaces, counted by the program for each kind of answer. There are few kinds, because
  * few types and sources have answers that are repeated; of too many, the rest is one.
  */
-import type { AnswerKind, RepeatedCounts } from "../../base/model/kernel-answer.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import type { AnswerKind } from "./kernel-answer.ts";
 import { COUNT_BYTES, KINDS } from "./layout.ts";
 
 /** The kind of our own probes, which are not counted. */
 export const OWN_KIND = 0;
 const REST = KINDS - 1;
 
-export class AnswerKinds implements RepeatedCounts {
+export class AnswerKinds {
   readonly #memory: DataView;
   readonly #numbers = new Map<string, number>();
   readonly #kinds: AnswerKind[] = [];
@@ -43,6 +43,7 @@ export class AnswerKinds implements RepeatedCounts {
     return this.#kinds[number];
   }
 
+  /** Passes the answers since the last call, by kind. */
   takeCounts(visit: (kind: AnswerKind, answers: number) => void): void {
     for (const [number, kind] of this.#kinds.entries()) {
       if (kind === undefined) continue;

@@ -3,13 +3,13 @@
  * twice in a period of 8.6 s. The key of each entry has the period in it, so it is found for that long at most, and is never
  * changed. It is deleted a second after its period or its generation has ended: then no program can still be reading it.
  */
-import type { AskedQuestion, BriefKernelAnswer } from "../../base/model/kernel-answer.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { monotonicNs } from "../monotonic.ts";
 import type { AnswerKinds } from "./answer-kinds.ts";
 import { AskedQuestions } from "./asked-questions.ts";
 import { BriefRound } from "./brief-round.ts";
+import type { AskedQuestion, BriefKernelAnswer } from "./kernel-answer.ts";
 import { writeQuestion } from "./key-list.ts";
 import {
   AUTHENTIC,

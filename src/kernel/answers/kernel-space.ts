@@ -1,13 +1,6 @@
 /**
  * KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that says which they are.
  */
-import type {
-  AskedQuestion,
-  BriefKernelAnswer,
-  KernelAnswerMemory,
-  KernelAnswer,
-  RepeatedAnswer,
-} from "../../base/model/kernel-answer.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { HEADER_BYTES, writeCounts } from "../../base/dns/header.ts";
@@ -38,6 +31,13 @@ import {
   KEY,
   RCODE_BITS,
 } from "./layout.ts";
+import type {
+  AskedQuestion,
+  BriefKernelAnswer,
+  KernelAnswerMemory,
+  KernelAnswer,
+  RepeatedAnswer,
+} from "./kernel-answer.ts";
 import { KeyList, writeQuestion } from "./key-list.ts";
 import type { LinkThread } from "./link-thread.ts";
 import { attachToLoopback } from "./loopback-link.ts";

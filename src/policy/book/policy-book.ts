@@ -5,7 +5,6 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { Fault } from "../../base/lib/fault.ts";
-import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import { readPattern } from "../../base/model/name-pattern.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { CompiledPolicy, type IsHosts } from "../judge/compiled-policy.ts";
@@ -25,7 +24,7 @@ interface FormerPolicy {
 /** What the book needs of a client. */
 export interface PolicedClient {
   policy: NamespacePolicy | undefined;
-  readonly memory: KernelAnswerMemory | undefined;
+  readonly repeater: { forget(): void } | undefined;
   onClose(act: () => void): void;
 }
 
@@ -315,7 +314,7 @@ export class PolicyBook {
     for (const client of namespace.clients) {
       client.policy = namespace.policy;
       // The very next query is judged, also one that the kernel has answered so far.
-      client.memory?.forget();
+      client.repeater?.forget();
     }
   }
 

@@ -4,18 +4,16 @@
  */
 import { RCODE } from "../../base/dns/rcode.ts";
 import { sentProbes } from "../../base/model/probe-message.ts";
-import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { AnswerFilter } from "../answer-filter.ts";
 import { FailureTable } from "../failures/failure-table.ts";
-import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
-import { RepeatedOutcome } from "../record/repeated-outcome.ts";
 import type { Disclosure } from "../disclosure.ts";
+import type { Repeater } from "../repeater.ts";
 import type { QueryTap } from "../tap.ts";
 import type { QueryJudge } from "../verdict.ts";
 import { AskedAnswers } from "./asked-answers.ts";
@@ -37,7 +35,6 @@ export interface OutcomeNote {
 }
 
 let clientsCreated = 0;
-const repeatedOutcome = new RepeatedOutcome();
 
 export class Client {
   /** Unique per client. */
@@ -62,9 +59,9 @@ export class Client {
   /** What Docker's resolver answered it. */
   readonly asked = new AskedAnswers();
   /** Queries of dns11's own that will come from its namespace. */
-  readonly ownQueries = new OwnQueries(undefined, (ports) => this.memory?.leave(ports));
-  /** What the kernel answers for it; undefined if the process answers everything. */
-  memory: KernelAnswerMemory | undefined;
+  readonly ownQueries = new OwnQueries(undefined, (ports) => this.repeater?.leave(ports));
+  /** Gives it answers again; undefined where the process answers everything. */
+  repeater: Repeater | undefined;
   /** Has a say in its queries; undefined where nobody has. */
   judge: QueryJudge | undefined;
   /** Sees its messages; undefined where nobody wants them. */
@@ -75,9 +72,6 @@ export class Client {
   filter: AnswerFilter | undefined;
   /** The policies of its namespace; undefined without any. */
   policy: NamespacePolicy | undefined;
-  /** The number of that memory's answers that are counted, and of its cached replies among them. */
-  #collected = 0;
-  #collectedCached = 0;
   readonly #bringUpToDate = (): void => this.collect();
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
@@ -172,48 +166,9 @@ export class Client {
     else if (stage === STAGE.denied) counters.denied++;
   }
 
-  /** Has the kernel answer from another memory, or from none. */
-  setMemory(memory: KernelAnswerMemory | undefined): void {
-    this.collect();
-    this.history.byKernel?.read();
-    if (memory !== undefined) {
-      memory.onEnding = () => this.history.byKernel?.read();
-      memory.onFailuresEnding = () => this.#collectFailed(memory);
-    }
-    this.history.byKernel = memory === undefined ? undefined : new KernelQueries(memory, this.history);
-    this.memory = memory;
-    memory?.leave(this.ownQueries.udpPorts);
-    this.#collected = memory?.answered ?? 0;
-    this.#collectedCached = memory?.answeredFromCache ?? 0;
-  }
-
-  /** Counts what the kernel has answered meanwhile. */
+  /** Counts what was answered without the process meanwhile. */
   collect(): void {
-    const { memory, counters } = this;
-    if (memory === undefined) return;
-    this.#collectFailed(memory);
-    // The kernel counts an answer first, then that it was a cached one; so they are read the other way round.
-    const { answeredFromCache } = memory;
-    const { answered } = memory;
-    const fresh = answered - this.#collected;
-    // Less while a query of our own is on its way, which is not counted.
-    if (fresh <= 0) return;
-    const cached = Math.min(answeredFromCache - this.#collectedCached, fresh);
-    this.#collected = answered;
-    this.#collectedCached += cached;
-    counters.queries += fresh;
-    counters.cached += cached;
-    counters.local += fresh - cached;
-    counters.kernel += fresh;
-    counters.kernelCached += cached;
-  }
-
-  #collectFailed(memory: KernelAnswerMemory): void {
-    memory.takeFailed((answer, times) => {
-      if (answer.rcode !== RCODE.NOERROR)
-        this.counters[answer.rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"] += times;
-      this.failures.note(repeatedOutcome.of(answer), times);
-    });
+    this.repeater?.collect();
   }
 
   /** Registers a callback for when the container is detached. */

@@ -71,14 +71,14 @@ export class Clients {
     return this.#open.get(containerId);
   }
 
-  /** Counts what the kernel has answered meanwhile. */
+  /** Counts what was answered without the process meanwhile. */
   collect(): void {
     for (const client of this.#all) client.collect();
   }
 
-  /** What the kernel repeats may no longer be so. */
+  /** What was answered before may no longer be so, and is not repeated. */
   forgetRepeated(): void {
-    for (const client of this.#all) client.memory?.forget();
+    for (const client of this.#all) client.repeater?.forget();
   }
 
   /** Counts a container's queries of the last minute. */

@@ -35,7 +35,7 @@ export class QueryHistories {
   setNames(names: QueryNames): void {
     const mustClear = changePolicy(this.#policy, names);
     for (const history of this.#open) {
-      history.byKernel?.switched();
+      history.repeated?.switched();
       if (mustClear) history.clear();
     }
     if (mustClear) for (const history of this.#closed.keys()) this.#drop(history);
@@ -52,7 +52,7 @@ export class QueryHistories {
 
   close(history: QueryHistory): void {
     this.#open.delete(history);
-    history.byKernel?.read();
+    history.repeated?.read();
     if (history.isEmpty) return this.#drop(history);
     this.#closed.set(history, this.#now() + LIMITS.historyLingerMs);
     this.#dropOld();
@@ -69,7 +69,7 @@ export class QueryHistories {
     const all = containerId === undefined ? undefined : [...(this.#byContainer.get(containerId) ?? [])];
     for (const histories of [this.#closed, this.#open]) {
       for (const history of all?.filter((each) => histories.has(each)) ?? histories.keys()) {
-        history.byKernel?.read();
+        history.repeated?.read();
         yield history;
       }
     }

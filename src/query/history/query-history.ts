@@ -42,7 +42,7 @@ const UNNAMED_RULE = "a rule of a lease or a policy";
 const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
 /** Queries that were answered without this process, of which it records the last ones when the history is read. */
-export interface KernelAnswered {
+export interface RepeatedQueries {
   /** Adds them to the history. */
   read(): void;
   /** Recording has been turned on or off. */
@@ -66,7 +66,7 @@ export class QueryHistory {
   #lastIndex = 0;
   /** Arrival time of the queries that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
-  byKernel: KernelAnswered | undefined;
+  repeated: RepeatedQueries | undefined;
   /** Queries without a record, before the one of that number. */
   readonly #gaps: { readonly before: number; readonly count: number }[] = [];
 

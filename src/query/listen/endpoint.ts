@@ -2,7 +2,6 @@
  * Endpoint: the listeners of one namespace and the client that they serve. Attaching a container opens one, detaching
  * closes it; in between its view can be replaced, and it reports whether a probe has arrived.
  */
-import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { ClientConnections } from "./client-connections.ts";
@@ -51,6 +50,10 @@ export class Endpoint {
     return this.#client.counters;
   }
 
+  get clientNumber(): number {
+    return this.#client.number;
+  }
+
   get inFlight(): number {
     return this.#client.slots.taken;
   }
@@ -61,15 +64,10 @@ export class Endpoint {
 
   setView(view: View): void {
     this.#client.view = view;
-    this.#client.memory?.forget();
+    this.#client.repeater?.forget();
   }
 
-  /** What the kernel answers for this namespace; undefined if the process answers everything. */
-  setMemory(memory: KernelAnswerMemory | undefined): void {
-    this.#client.setMemory(memory);
-  }
-
-  /** As that of `Listeners`. The kernel goes on answering: names are still followed, and end its answers when they change. */
+  /** As that of `Listeners`. What is answered without the process goes on: names are still followed, and end such answers when they change. */
   pause(): ReturnType<Listeners["pause"]> {
     return this.#listeners.pause();
   }

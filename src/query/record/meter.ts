@@ -8,9 +8,8 @@
 import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { RepeatedCounts } from "../../base/model/kernel-answer.ts";
 import { Histogram } from "../../base/lib/histogram.ts";
-import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
+import { LOCAL_SOURCES, type LocalSource } from "../../base/model/local-source.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -70,6 +69,19 @@ export type UpstreamFailure = (typeof FAILURES)[number];
 
 const MS = 1_000;
 
+/** Answers that were given without the process. */
+export interface RepeatedCounts {
+  /** Passes those since the last call, by kind. */
+  takeCounts(visit: (kind: RepeatedKind, answers: number) => void): void;
+}
+
+/** What answers have in common that are counted together. */
+interface RepeatedKind {
+  readonly type: number;
+  readonly rcode: number;
+  readonly source: LocalSource | "cache";
+}
+
 export class Meter {
   readonly #requests = new Float64Array(PROTOCOLS.length * FAMILIES.length * TYPE_NAMES.length);
   readonly #responses = new Float64Array(RCODE_NAMES.length);
@@ -79,7 +91,7 @@ export class Meter {
   /** By server, protocol and result. */
   readonly upstream = new Histogram((LIMITS.meteredServers + 1) * PROTOCOLS.length * RESULTS.length);
   readonly cache = newCacheCounts();
-  /** What the kernel answers for all containers. */
+  /** What is answered without the process, for all containers. */
   repeated: RepeatedCounts | undefined;
   readonly counts = { dropped: 0, refused: 0, defects: 0 };
   readonly #servers = new Map<string, number>();
@@ -130,7 +142,7 @@ export class Meter {
     }
   }
 
-  /** Counts what the kernel has answered since the last call. Such answers are not timed. */
+  /** Counts what was answered without the process since the last call. Such answers are not timed. */
   collect(): void {
     this.repeated?.takeCounts(({ type, rcode, source }, answers) => {
       const series = typeIndex(type);

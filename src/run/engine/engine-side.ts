@@ -196,7 +196,6 @@ export class EngineSide implements ContainerSide {
     await ownRound();
     return () => {
       this.#succeedBy(next);
-      this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.configure(settings);
@@ -205,7 +204,6 @@ export class EngineSide implements ContainerSide {
       // Each goes through all containers.
       const refreshed = this.refreshed();
       void refreshed.then(ownRound).then(() => next.forgetPredecessor());
-      void refreshed.then(ownRound).then(() => this.reconciler.retryKernel());
       this.viewsChanged();
     };
   }
@@ -296,12 +294,14 @@ export class EngineSide implements ContainerSide {
   }
 
   #openDirectory(): Directory {
-    const { settings, platform, shared } = this.#parts;
+    const { settings, shared } = this.#parts;
     const directory = newDirectory(settings, {
       shared,
       features: this.features,
       clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact),
-      onNames: () => platform.kernelAnswers?.forgetAll(),
+      onNames: () => {
+        for (const each of this.features) each.answersEnd?.();
+      },
     });
     directory.setComplete(false);
     return directory;
@@ -329,6 +329,7 @@ export class EngineSide implements ContainerSide {
         keep: hold,
         ...{ inherit, disinherit },
         refusing,
+        extra: this.features.find(({ extra }) => extra !== undefined)?.extra,
         isEnforced: (id) => querySide.policies.isEnforcedIn(id),
         onLeft: (id) => querySide.policies.isEnforcedFor(id) && this.#log.onLeft(this.#nameOf(id)),
         startAfter,

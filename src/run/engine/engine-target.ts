@@ -50,7 +50,6 @@ export async function preview(
     ...{ settings, log, reader, querySide, folder },
     instanceId: link.info.id,
     hostName: link.info.name,
-    kernelAnswers: undefined,
     onNames: (): void => undefined,
   };
   const side = new EngineSide(

@@ -19,7 +19,7 @@ const OTHERS: readonly Server[] = [
 function aServedClient(): { readonly client: ReturnType<typeof aClient>; readonly forgotten: () => number } {
   const client = aClient();
   let count = 0;
-  client.memory = { forget: () => count++ } as never;
+  client.repeater = { forget: () => count++ } as never;
   return { client, forgotten: () => count };
 }
 

@@ -79,7 +79,7 @@ function settingsWith(...texts: readonly unknown[]): ReturnType<typeof familiesO
 }
 
 interface TestClient {
-  readonly client: Pick<Client, "filter" | "memory" | "onClose">;
+  readonly client: Pick<Client, "filter" | "repeater" | "onClose">;
   forgotten: number;
   close(): void;
 }
@@ -90,7 +90,7 @@ function aTestClient(): TestClient {
     forgotten: 0,
     client: {
       filter: undefined,
-      memory: { forget: () => void client.forgotten++ },
+      repeater: { forget: () => void client.forgotten++ },
       onClose: (act: () => void) => void closing.push(act),
     } as unknown as TestClient["client"],
     close: () => closing.forEach((act) => act()),

@@ -15,7 +15,7 @@ class FakeClient implements JudgedClient {
   judge: JudgedClient["judge"];
   forgotten = 0;
   close: () => void = () => undefined;
-  readonly memory = { forget: () => void (this.forgotten += 1) } as unknown as NonNullable<JudgedClient["memory"]>;
+  readonly repeater = { forget: () => void (this.forgotten += 1) };
 
   onClose(act: () => void): void {
     this.close = act;

@@ -172,7 +172,7 @@ test("a file that the container's creator has mounted is none of ours; the kerne
   const mode = new SearchMode(fact, SHOP, { ...parts, base: CONTAINER_BY_PROCESS, openFile: undefined });
   await mode.onVerified();
   assert.match(mode.problem ?? "", /another file is mounted at \/etc\/resolv\.conf/);
-  assert.equal(mode.notByKernel, CONTAINER_BY_PROCESS.notByKernel);
+  assert.equal(mode.onlyByProcess, CONTAINER_BY_PROCESS.onlyByProcess);
   assert.deepEqual(mode.capture(), CONTAINER_MODE.capture());
   mode.withdraw();
 });

@@ -55,7 +55,7 @@ export const silent: OpenEndpoint = (): Endpoint => {
       reset: () => undefined,
     },
     setView: () => undefined,
-    setMemory: () => undefined,
+    clientNumber: 0,
     add: (sockets) => void bound.push(...sockets),
     inFlight: 0,
     tcpClientPorts: [],
@@ -98,12 +98,6 @@ function listening(forward: Forward, ...[view, dial]: Parameters<OpenEndpoint>):
   const shares = sharePools(Number.POSITIVE_INFINITY);
   const clients = new Clients({ histories: new QueryHistories("full"), failures: new FailureTables("full"), shares });
   return new ListeningEndpoint(clients.open("x", view, dial), { udp, tcp });
-}
-
-/** Verifies it, as the reconciler does: where the kernel is to answer, its program is attached and verified, too. */
-export async function verifyWithKernel(attachment: Attachment): Promise<void> {
-  await attachment.verify();
-  if ((await attachment.kernel?.open()) === true) await attachment.verify();
 }
 
 export class Attachments implements Disposable {

@@ -7,27 +7,29 @@ import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { Journal } from "../../../src/container/kind/journal.ts";
 import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
-import type { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
 import { Engine } from "../../../src/container/watch/engine.ts";
 import type { Keep } from "../../../src/base/model/held-namespace.ts";
 import { createLog } from "../../../src/base/log/log.ts";
 import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
-import type { Running } from "../../../src/features/contract.ts";
+import type { FeatureCode, Running } from "../../../src/features/contract.ts";
 import { EngineSide } from "../../../src/run/engine/engine-side.ts";
 import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
 import { EventRing } from "../../../src/control/history/event-ring.ts";
+import { QueryReader } from "../../../src/control/history/query-reader.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
+import { openFeatures } from "../../../src/run/serving.ts";
 import { AttachedContainers } from "./attached-containers.ts";
 
 interface EngineSideChoices {
   readonly runner?: NamespaceRunner;
   readonly keep?: Keep;
-  readonly kernelAnswers?: KernelAnswers | undefined;
   readonly features?: readonly Running[];
+  /** Of these only the feature that answers in namespaces besides the process. */
+  readonly extraOf?: readonly FeatureCode[];
 }
 
-export function startEngineSide({ runner, keep, kernelAnswers, features = [] }: EngineSideChoices = {}): {
+export function startEngineSide({ runner, keep, features = [], extraOf = [] }: EngineSideChoices = {}): {
   readonly way: EngineSide;
   readonly attached: AttachedContainers;
   readonly settings: RunSettings;
@@ -45,16 +47,21 @@ export function startEngineSide({ runner, keep, kernelAnswers, features = [] }: 
   const settings = { ...mergeSettings([]), ...run };
   const log = createLog("warn");
   const repeats = new RateLimitedLog(log);
-  const ground = { ...previewPlatform(), ...(runner !== undefined && { runner }), kernelAnswers };
+  const ground = { ...previewPlatform(), ...(runner !== undefined && { runner }) };
   const host = openEngineHost(process.pid);
+  const querySide = composeQuerySide(settings, repeats);
+  const reader = new QueryReader(querySide.histories, () => undefined);
+  const core = { settings, log, reader, querySide, folder: "/nowhere", instanceId: "", hostName: "" };
+  const opened = openFeatures(extraOf, { ...core, onNames: () => undefined });
+  const withExtra = opened.filter(({ extra }) => extra !== undefined);
   const way = new EngineSide(
     {
       settings,
       log,
       limitedLog: repeats,
       platform: ground,
-      querySide: composeQuerySide(settings, repeats),
-      features,
+      querySide,
+      features: [...features, ...withExtra],
       counts: attached,
       events: new EventRing(),
       journal: new Journal("/nowhere"),
@@ -71,6 +78,7 @@ export function startEngineSide({ runner, keep, kernelAnswers, features = [] }: 
       accept: () => undefined,
     },
   );
+  for (const each of withExtra) void each.start?.();
   const close = (): void => {
     way.hostUpstreams.close();
     repeats.close();

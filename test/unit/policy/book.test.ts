@@ -5,7 +5,6 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { wireLabels } from "../../../src/base/dns/name.ts";
-import type { KernelAnswerMemory } from "../../../src/base/model/kernel-answer.ts";
 import { StoredName } from "../../../src/base/model/stored-name.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { type PolicedClient, PolicyBook } from "../../../src/policy/book/policy-book.ts";
@@ -27,7 +26,7 @@ function subject({ labels = {}, ...more }: Given): PolicySubject {
 class Client implements PolicedClient {
   policy: PolicedClient["policy"];
   forgotten = 0;
-  readonly memory = { forget: () => void this.forgotten++ } as unknown as KernelAnswerMemory;
+  readonly repeater = { forget: () => void this.forgotten++ };
   #close: () => void = () => undefined;
 
   onClose(act: () => void): void {

@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../../../src/base/model/local-source.ts";
 import { DENIED, type NameSearch, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
-import { kernelProbeQuery, probeQuery } from "../../../../src/base/model/probe-message.ts";
+import { probeName, probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
 import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, aClient } from "../../../support/scripted/builders.ts";
@@ -86,7 +86,7 @@ test("our own probe is not recorded, also late and at another client of its name
   assert.deepEqual(linesOf(history), []);
   client.probeNonce = undefined;
   for (const late of [client, aClient(aView(), undefined, history)]) {
-    for (const query of [probeQuery(NONCE, 1), kernelProbeQuery(NONCE, 2)])
+    for (const query of [probeQuery(NONCE, 1), aQuery({ name: probeName(NONCE), type: TYPE.A })])
       answerOnce(query, { behaviour: DEFAULT_BEHAVIOUR, client: late });
     assert.deepEqual([linesOf(history), late.counters.queries, late.counters.nxdomain], [[], 0, 0]);
   }

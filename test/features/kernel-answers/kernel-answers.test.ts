@@ -7,22 +7,22 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { QueryReport } from "../../src/api/queries.ts";
-import type { AnsweredByReport } from "../../src/base/model/answered-by.ts";
-import { ControlClient } from "../../src/api/control-client.ts";
-import { KEEPER_SOCKET } from "../../src/run/run-keeper.ts";
-import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import type { CommandOptions, CommandResult } from "../support/program/command.ts";
-import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
-import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import { inTime, waitFor } from "../support/rig/wait.ts";
+import type { QueryReport } from "../../../src/api/queries.ts";
+import type { AnsweredByReport } from "../../../src/base/model/answered-by.ts";
+import { ControlClient } from "../../../src/api/control-client.ts";
+import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
+import { type DigReply, dataOf, dig } from "../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import type { CommandOptions, CommandResult } from "../../support/program/command.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
+import { SharedDns11 } from "../../support/program/shared-dns11.ts";
+import { inTime, waitFor } from "../../support/rig/wait.ts";
 
-const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queries-main.js");
-const PROGRAM_AT_LO = join(import.meta.dirname, "../support/client/program-at-lo-main.js");
-const SUCCESSOR = join(import.meta.dirname, "../support/program/unready-successor-main.js");
-const WITHOUT_BPF = join(import.meta.dirname, "../support/program/without-bpf-main.js");
+const MARKED_QUERIES = join(import.meta.dirname, "../../support/client/marked-queries-main.js");
+const PROGRAM_AT_LO = join(import.meta.dirname, "../../support/client/program-at-lo-main.js");
+const SUCCESSOR = join(import.meta.dirname, "../../support/program/unready-successor-main.js");
+const WITHOUT_BPF = join(import.meta.dirname, "../../support/program/without-bpf-main.js");
 const BY_KERNEL = { answers: "kernel" };
 const METRICS = ["--metrics-addr", "127.0.0.1:0"];
 // dig's cookie is an option, which is left to the process.

@@ -4,7 +4,7 @@
  * answered with it comes back to the history. Names may change at any time: then everything is forgotten.
  */
 
-import type { LocalSource } from "./local-source.ts";
+import type { LocalSource } from "../../base/model/local-source.ts";
 
 /** An answer that is the same for everyone in the namespace until the names change. */
 export interface KernelAnswer {
@@ -66,12 +66,6 @@ export interface RepeatedAnswer extends AnswerKind {
   readonly nameEnd: number;
   /** A time of the clock of `performance.now`, to a few milliseconds. */
   readonly atMs: number;
-}
-
-/** What the kernel has answered in all namespaces. */
-export interface RepeatedCounts {
-  /** Passes the answers since the last call, by kind. */
-  takeCounts(visit: (kind: AnswerKind, answers: number) => void): void;
 }
 
 export interface KernelAnswerMemory {

@@ -1,15 +1,12 @@
-/**
- * KernelAnswersCheck: where the process answers although the kernel may. Nothing is lost but speed, so it is a warning only
- * if the settings ask for the kernel.
- */
-import type { Status } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
+import type { CheckedMachine } from "../contract.ts";
 
 const ON_MACHINE = "Use Linux 6.6 or later and the rule backend nft-owner, or set answers: process.";
 const IN_CONTAINER =
   "Nothing is lost but speed. Have the container's firewall accept everything on lo, or set answers: process.";
 
-export function kernelAnswersFindings(status: Status | undefined): Finding[] {
+/** Where the process answers although the kernel may. Nothing is lost but speed, so it is a warning only if the settings ask for the kernel. */
+export function findings({ status }: Pick<CheckedMachine, "status">): Finding[] {
   if (status?.answers === undefined) return [];
   const { by, reason = "" } = status.answers;
   const found = (detail: string, remedy: string): Finding =>

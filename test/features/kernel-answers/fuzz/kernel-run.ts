@@ -1,10 +1,10 @@
 // Owns a run of the fuzzer against the program that answers in the kernel: a number of packets from one seed, in both modes. It
 // needs root.
 
-import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../src/base/model/behaviour.ts";
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { KernelCheck } from "./kernel-check.ts";
-import { Random } from "./random.ts";
-import type { Run, RunOptions } from "./run.ts";
+import { Random } from "../../../fuzz/random.ts";
+import type { Run, RunOptions } from "../../../fuzz/run.ts";
 
 export function fuzzKernel({ seed, inputs, from = 0 }: RunOptions): Run {
   const checks = [new KernelCheck(DEFAULT_BEHAVIOUR), new KernelCheck(STRICT_BEHAVIOUR)];

@@ -3,18 +3,18 @@
 
 import assert from "node:assert/strict";
 
-import { LIMITS } from "../../src/base/limits.ts";
-import type { Behaviour } from "../../src/base/model/behaviour.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
-import { runProgram } from "../../src/kernel/bpf.ts";
-import { QueryHistories } from "../../src/query/history/query-histories.ts";
-import { PROCESS_PORT, Process, sorted } from "../support/packets/kernel-program.ts";
-import { type ReadPacket, readPacket } from "../support/packets/udp-packet.ts";
-import { HOSTILE, QUERIES, aWorld } from "./corpus.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import type { Behaviour } from "../../../../src/base/model/behaviour.ts";
+import { KernelAnswers } from "../../../../src/kernel/answers/kernel-answers.ts";
+import type { KernelSpace } from "../../../../src/kernel/answers/kernel-space.ts";
+import { runProgram } from "../../../../src/kernel/bpf.ts";
+import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
+import { PROCESS_PORT, Process, sorted } from "../kernel-program.ts";
+import { type ReadPacket, readPacket } from "../../../support/packets/udp-packet.ts";
+import { HOSTILE, QUERIES, aWorld } from "../../../fuzz/corpus.ts";
 import { fateOf, packetOf, withPort } from "./kernel-packets.ts";
-import { mutated } from "./mutate.ts";
-import type { Random } from "./random.ts";
+import { mutated } from "../../../fuzz/mutate.ts";
+import type { Random } from "../../../fuzz/random.ts";
 
 const CORPUS = [...QUERIES, ...HOSTILE];
 const FORGET_ONCE_IN = 5_000;

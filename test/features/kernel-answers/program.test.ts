@@ -1,21 +1,21 @@
 // Proves the program that answers in the kernel, packet by packet (BPF_PROG_TEST_RUN): it says what the process says, byte
 // for byte and for any message; it leaves to the process what is not plain; and it forgets when it is told to.
 
-import { LOCAL_SOURCE } from "../../src/base/model/local-source.ts";
+import { LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import { Fault, reasonOf } from "../../src/base/lib/fault.ts";
-import { LIMITS } from "../../src/base/limits.ts";
-import type { VisibleNames } from "../../src/base/model/visible-names.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
-import { REFUSED, loadProgram, runProgram } from "../../src/kernel/bpf.ts";
-import { aWorld } from "../fuzz/corpus.ts";
-import { fuzzKernel } from "../fuzz/kernel-run.ts";
-import { TYPE, aNetwork, aQuery, aView } from "../support/scripted/builders.ts";
-import { PROCESS_PORT as PORT, Process, kernelReply as ask, sorted } from "../support/packets/kernel-program.ts";
-import { CLIENT_PORT, type PacketParts, aPacket } from "../support/packets/udp-packet.ts";
+import { Fault, reasonOf } from "../../../src/base/lib/fault.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import type { VisibleNames } from "../../../src/base/model/visible-names.ts";
+import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
+import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
+import { REFUSED, loadProgram, runProgram } from "../../../src/kernel/bpf.ts";
+import { aWorld } from "../../fuzz/corpus.ts";
+import { fuzzKernel } from "./fuzz/kernel-run.ts";
+import { TYPE, aNetwork, aQuery, aView } from "../../support/scripted/builders.ts";
+import { PROCESS_PORT as PORT, Process, kernelReply as ask, sorted } from "./kernel-program.ts";
+import { CLIENT_PORT, type PacketParts, aPacket } from "../../support/packets/udp-packet.ts";
 
 const SEED = 20_260_101;
 const PACKETS = 20_000;

@@ -3,11 +3,11 @@
 
 import { release } from "node:os";
 
-import { LIMITS } from "../../src/base/limits.ts";
-import { codeOf, reasonOf } from "../../src/base/lib/fault.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import { fuzzKernel } from "../fuzz/kernel-run.ts";
-import type { BareOutcome } from "./bare-machine.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { codeOf, reasonOf } from "../../../src/base/lib/fault.ts";
+import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
+import { fuzzKernel } from "./fuzz/kernel-run.ts";
+import type { BareOutcome } from "../../vm/bare-machine.ts";
 
 const SEED = 20_260_103;
 const PACKETS = 1_000;

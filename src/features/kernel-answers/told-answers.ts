@@ -20,45 +20,20 @@ import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
+import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import type {
   AskedQuestion,
   BriefKernelAnswer,
-  KernelAnswerMemory,
   KernelAnswer,
-} from "../../base/model/kernel-answer.ts";
-import type { ReplyStyle } from "../../base/model/behaviour.ts";
-import type { LocalSource } from "../../base/model/local-source.ts";
-import type { Question } from "./question.ts";
-import type { SharedReply } from "./shared-reply.ts";
-
-/** A reply that has been written, and the source of its name. */
-interface WrittenReply {
-  readonly length: number;
-  readonly rcode: number;
-  /** By TCP, which the kernel does not answer. */
-  readonly isStream: boolean;
-  /** It has no IPv4 address, although one was queried. */
-  readonly lacksAddress: boolean;
-  readonly source: LocalSource;
-}
-
-/** How a cached reply that has been written may be repeated. */
-export interface Repeatable {
-  /** Undefined if it may not. */
-  reply: SharedReply | undefined;
-  /** Its TTLs began to count so long ago. */
-  sinceMs: number;
-  /** For so long nothing but its TTLs changes. */
-  forMs: number;
-  /** The last records, as many as this, are addresses, of which another one is the first each time. */
-  rotated: number;
-}
+  KernelAnswerMemory,
+} from "../../kernel/answers/kernel-answer.ts";
+import type { RepeatMark, Repeatable, WrittenReply } from "../../query/repeater.ts";
+import type { Question } from "../../query/wire/question.ts";
 
 /** What all kernel answers have in common. */
 type PlainAnswer = Omit<KernelAnswer, "shuffledBytes" | "source">;
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-const NONE = -1;
 const NOTHING = new Uint8Array(0);
 const NOTHING_ASKED: AskedQuestion = { type: 0, name: NOTHING, nameBytes: 0, isDnssecOk: false, isUnchecked: false };
 const NOTHING_SAID: PlainAnswer = {
@@ -87,11 +62,8 @@ const REPEATED_TYPES: ReadonlySet<number> = new Set([
   TYPE.HTTPS,
 ]);
 
-/** Tells the kernel what the process has answered, where the answer is marked as repeatable. */
-export class KernelAnswerMarker {
-  readonly #style: ReplyStyle;
-  #dataBytes = NONE;
-  #cached: Repeatable | undefined;
+/** What the process has answered, as the kernel is told of it. */
+export class ToldAnswers {
   /** Reused for every question and answer: after a change of names thousands of them may come at once. */
   readonly #asked: Writable<AskedQuestion> = { ...NOTHING_ASKED };
   readonly #answer: Writable<KernelAnswer> = { ...NOTHING_SAID, shuffledBytes: 0, source: undefined };
@@ -107,44 +79,9 @@ export class KernelAnswerMarker {
     lasting: undefined,
   };
 
-  constructor(style: ReplyStyle) {
-    this.#style = style;
-  }
-
-  get isMarked(): boolean {
-    return this.#dataBytes !== NONE || this.#cached !== undefined;
-  }
-
-  /** The answer being written may be repeated. Its records are shuffled if they have data of that length. */
-  mark(dataBytes: 0 | 4 | 16 | undefined): void {
-    this.#dataBytes = dataBytes ?? NONE;
-  }
-
-  /** The same for a reply of `length` bytes, which is returned. */
-  marked(length: number): number {
-    this.mark(0);
-    return length;
-  }
-
-  /** The same for a reply of the cache. */
-  markedCached(length: number, repeatable: Repeatable): number {
-    this.#cached = repeatable;
-    return length;
-  }
-
-  /** Returns it, too: the reply is not to this question. */
-  unmarked(length: number): number {
-    this.mark(undefined);
-    this.#cached = undefined;
-    return length;
-  }
-
-  /** The reply is written over `question`. */
-  tell(memory: KernelAnswerMemory | undefined, block: Buffer, question: Question, reply: WrittenReply): void {
-    const [dataBytes, cached] = [this.#dataBytes, this.#cached];
-    this.#dataBytes = NONE;
-    this.#cached = undefined;
-    if (memory === undefined || reply.isStream) return;
+  /** The reply is written over `question`, and may be repeated. */
+  tell(memory: KernelAnswerMemory, block: Buffer, question: Question, reply: WrittenReply, mark: RepeatMark): void {
+    const { cached, style } = mark;
     if (cached !== undefined) {
       if (!isWhole(question, reply, cached) || !this.#isAskedAgain(memory, block, question)) return;
       describeCached(this.#brief, block, question, reply, cached);
@@ -154,10 +91,10 @@ export class KernelAnswerMarker {
     if (reply.rcode !== RCODE.NOERROR || reply.lacksAddress) {
       // Of a probe of our own the process must see each query.
       if (question.type === TYPE.TXT || !this.#isAskedAgain(memory, block, question)) return;
-      if (describeFailure(this.#brief, block, question, reply, this.#style)) memory.rememberBriefly(this.#brief);
+      if (describeFailure(this.#brief, block, question, reply, style)) memory.rememberBriefly(this.#brief);
       return;
     }
-    if (describe(this.#answer, block, question, reply, dataBytes, this.#style)) memory.remember(this.#answer);
+    if (describe(this.#answer, block, question, reply, mark.dataBytes, style)) memory.remember(this.#answer);
   }
 
   /** Nothing is allocated for a question that is asked once. */

@@ -1,9 +1,9 @@
 // Owns packets for the program that answers in the kernel: a message as a socket sends it, or damaged as only a raw socket
 // can; and what may become of each, read from its bytes alone.
 
-import { PROCESS_PORT } from "../support/packets/kernel-program.ts";
-import { type PacketParts, aPacket } from "../support/packets/udp-packet.ts";
-import type { Random } from "./random.ts";
+import { PROCESS_PORT } from "../kernel-program.ts";
+import { type PacketParts, aPacket } from "../../../support/packets/udp-packet.ts";
+import type { Random } from "../../../fuzz/random.ts";
 
 const [RESOLVER, CLIENT] = [
   [127, 0, 0, 11],

@@ -5,16 +5,17 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../src/base/limits.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
-import { Client } from "../../src/query/client/client.ts";
-import { Slots } from "../../src/query/client/slots.ts";
-import { FailureTables } from "../../src/query/failures/failure-tables.ts";
-import { QueryHistories } from "../../src/query/history/query-histories.ts";
-import { Meter } from "../../src/query/record/meter.ts";
-import { Random } from "../fuzz/random.ts";
-import { PROCESS_PORT, kernelReply } from "../support/packets/kernel-program.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { ClientAnswers } from "../../../src/features/kernel-answers/client-answers.ts";
+import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
+import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
+import { Client } from "../../../src/query/client/client.ts";
+import { Slots } from "../../../src/query/client/slots.ts";
+import { FailureTables } from "../../../src/query/failures/failure-tables.ts";
+import { QueryHistories } from "../../../src/query/history/query-histories.ts";
+import { Meter } from "../../../src/query/record/meter.ts";
+import { Random } from "../../fuzz/random.ts";
+import { PROCESS_PORT, kernelReply } from "./kernel-program.ts";
 import {
   TYPE,
   aClient,
@@ -26,11 +27,11 @@ import {
   anOpt,
   u16,
   upstreams,
-} from "../support/scripted/builders.ts";
-import { dialHere } from "../unit/support/loopback.ts";
-import { QueryPath, type QueryPathParts, realNow } from "../unit/support/query-path.ts";
-import { type Reply, readReply } from "../unit/support/reply.ts";
-import { UdpUpstream } from "../unit/support/upstreams.ts";
+} from "../../support/scripted/builders.ts";
+import { dialHere } from "../../unit/support/loopback.ts";
+import { QueryPath, type QueryPathParts, realNow } from "../../unit/support/query-path.ts";
+import { type Reply, readReply } from "../../unit/support/reply.ts";
+import { UdpUpstream } from "../../unit/support/upstreams.ts";
 
 const QUERIES = Number(process.env["KERNEL_QUERIES"] ?? 2_500);
 const SEED = 20_260_303;
@@ -80,6 +81,7 @@ class World {
   readonly upstream: UdpUpstream;
   readonly space: KernelSpace;
   readonly client: Client;
+  readonly answers: ClientAnswers;
   readonly meter = new Meter();
   readonly histories = new QueryHistories("full");
   readonly failures = new FailureTables("full");
@@ -97,11 +99,11 @@ class World {
     const view = aView([], upstreams({ servers: [upstream.server] }));
     const [history, failing] = [this.histories.open(CONTAINER), this.failures.open(CONTAINER)];
     this.client = new Client(view, dialHere, new Slots(), history, undefined, failing);
-    this.client.setMemory(space);
+    this.answers = new ClientAnswers(this.client, space);
     space.serve(PROCESS_PORT);
     this.path = new QueryPath({ now: realNow, ...parts });
     t.after(async () => {
-      this.client.setMemory(undefined);
+      this.answers.end();
       space.close();
       await upstream[Symbol.asyncDispose]();
     });
@@ -206,8 +208,8 @@ test("addresses after an alias change places, other types and replies with more 
     ...(query.includes("more") && { soaTtl: 300 }),
   }));
   const client = aClient(aView([], upstreams({ servers: [upstream.server] })), dialHere);
-  client.setMemory(world.space);
-  t.after(() => client.setMemory(undefined));
+  const ofClient = new ClientAnswers(client, world.space);
+  t.after(() => ofClient.end());
   const first = new Set<number | undefined>();
   const chased = aQuery({ name: "www.test", type: TYPE.A });
   for (let time = 0; time < MANY; time++) {
@@ -373,7 +375,7 @@ test("names that do not exist are counted, each query of them, also those that t
   assert.equal(world.meter.cache.denials, byKernel);
   // Nothing is lost when the kernel ends.
   assert.ok((await world.kernel(query)) !== undefined);
-  world.client.setMemory(undefined);
+  world.answers.end();
   assert.equal(counted()[0], world.client.counters.queries);
 });
 
@@ -382,10 +384,10 @@ test("queries that the kernel answers from the cache are in the history as such"
   const query = aQuery({ name: "popular.test", type: TYPE.A });
   assert.ok((await world.kernel(query)) !== undefined);
   const history = world.client.history;
-  history.byKernel?.switched();
+  history.repeated?.switched();
   const before = history.lastSeq;
   for (let time = 0; time < 5; time++) assert.ok((await world.kernel(query)) !== undefined);
-  history.byKernel?.read();
+  history.repeated?.read();
   const seen = [...history.since(before)].map(({ name, result }) => `${name} ${result}`);
   assert.ok(seen.length >= 5, seen.join());
   assert.deepEqual([...new Set(seen)], ["popular.test cached"]);

@@ -6,15 +6,17 @@ import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { after, test } from "node:test";
 
-import { CONTAINER_MODE } from "../../src/container/attach/attach-mode.ts";
-import { Attachment } from "../../src/container/attach/attachment.ts";
-import { CONTAINER_CAPTURE, DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
-import { LIMITS } from "../../src/base/limits.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import { Attachments, VIEW, answering, verifyWithKernel } from "../support/program/attachments.ts";
-import { ENDS_CHAIN, LETS_PASS, attachOther } from "../support/packets/other-program.ts";
-import { Netns } from "../support/rig/netns.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
+import { Attachment } from "../../../src/container/attach/attachment.ts";
+import { CONTAINER_CAPTURE, DOCKER_REDIRECT } from "../../../src/container/capture/capture.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import type { ExtraPlace, NamespaceExtra } from "../../../src/container/attach/namespace-extra.ts";
+import { NamespaceAnswers } from "../../../src/features/kernel-answers/namespace-answers.ts";
+import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
+import { Attachments, VIEW, answering } from "../../support/program/attachments.ts";
+import { ENDS_CHAIN, LETS_PASS, attachOther } from "../../support/packets/other-program.ts";
+import { Netns } from "../../support/rig/netns.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 // A firewall that drops packets which connection tracking has not seen.
 const WALL = "table inet wall { chain in { type filter hook input priority 0; ct state untracked drop; }; }";
@@ -29,6 +31,36 @@ after(() => {
   attaching[Symbol.dispose]();
 });
 
+/** The kernel's answers in one namespace, which has its turn when a test says so. */
+class Kernel implements NamespaceExtra {
+  #served: NamespaceAnswers | undefined;
+  #isDue = false;
+
+  open(place: ExtraPlace): NamespaceAnswers {
+    this.#served = new NamespaceAnswers(place, {
+      kernelAnswers,
+      reason: undefined,
+      turns: { add: () => (this.#isDue = true) },
+      clientOf: () => undefined,
+      onClose: () => undefined,
+    });
+    return this.#served;
+  }
+
+  get report(): NamespaceAnswers["report"] {
+    return this.#served?.report;
+  }
+
+  /** As the reconciler does: where the kernel is to answer, its program is attached and verified, too. */
+  async verify(attachment: Attachment): Promise<void> {
+    this.#isDue = false;
+    await attachment.verify();
+    if (!this.#isDue) return;
+    await this.#served?.attach();
+    await attachment.verify();
+  }
+}
+
 async function untrackedRules(netns: Netns): Promise<string> {
   const { stdout } = await netns.enter("nft", ["list", "table", "ip", "dns11"]);
   return stdout
@@ -39,26 +71,27 @@ async function untrackedRules(netns: Netns): Promise<string> {
 
 test("where a firewall comes the process answers, and where it has gone the kernel does", async () => {
   await using netns = await Netns.create();
-  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
+  const kernel = new Kernel();
+  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, extra: kernel });
   try {
     await attachment.open();
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, { by: "kernel" });
     assert.equal((await netns.enter("nft", [WALL])).code, 0);
-    await verifyWithKernel(attachment);
-    assert.equal(attachment.answeredBy?.by, "process");
+    await kernel.verify(attachment);
+    assert.equal(kernel.report?.by, "process");
     assert.equal(attachment.state.kind, "attached");
     assert.equal(await untrackedRules(netns), "");
     // Only probes are led to the program to try it, and it fails as before.
-    attachment.kernel?.retry();
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
+    attachment.retryExtra();
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, NOT_ARRIVED);
     assert.equal(attachment.state.kind, "attached");
     assert.equal(await untrackedRules(netns), "");
     await netns.enter("nft", ["delete", "table", "inet", "wall"]);
-    attachment.kernel?.retry();
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    attachment.retryExtra();
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, { by: "kernel" });
     assert.notEqual(await untrackedRules(netns), "");
     assert.equal(attachment.state.kind, "attached");
   } finally {
@@ -68,7 +101,8 @@ test("where a firewall comes the process answers, and where it has gone the kern
 
 test("behind a program that ends the chain the process answers; before it, and behind one that does not, the kernel", async () => {
   await using netns = await Netns.create();
-  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
+  const kernel = new Kernel();
+  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, extra: kernel });
   const comeBefore = (instructions: string): number => {
     const fd = openSync(netns.netnsPath, "r");
     try {
@@ -80,18 +114,18 @@ test("behind a program that ends the chain the process answers; before it, and b
   const links: number[] = [];
   try {
     await attachment.open();
-    await verifyWithKernel(attachment);
+    await kernel.verify(attachment);
     links.push(comeBefore(LETS_PASS));
     await attachment.verify();
-    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    assert.deepEqual(kernel.report, { by: "kernel" });
     links.push(comeBefore(ENDS_CHAIN));
     await attachment.verify();
-    assert.equal(attachment.answeredBy?.by, "process");
+    assert.equal(kernel.report?.by, "process");
     assert.equal(attachment.state.kind, "attached");
     // Attached again, its program comes first.
-    attachment.kernel?.retry();
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    attachment.retryExtra();
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, { by: "kernel" });
   } finally {
     await attachment.close();
     for (const link of links) closeSync(link);
@@ -101,15 +135,16 @@ test("behind a program that ends the chain the process answers; before it, and b
 test("a change of rules brings the kernel back without being asked", async () => {
   await using netns = await Netns.create();
   assert.equal((await netns.enter("nft", [WALL])).code, 0);
-  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
+  const kernel = new Kernel();
+  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, extra: kernel });
   try {
     await attachment.open();
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, NOT_ARRIVED);
     await netns.enter("nft", ["delete", "table", "inet", "wall"]);
     await waitFor("the kernel to answer", async () => {
-      await verifyWithKernel(attachment);
-      return attachment.answeredBy?.by === "kernel" ? true : undefined;
+      await kernel.verify(attachment);
+      return kernel.report?.by === "kernel" ? true : undefined;
     });
   } finally {
     await attachment.close();
@@ -121,30 +156,31 @@ test("once a node's addresses are given up, the reason shown is not that of the 
   const node = { ...CONTAINER_CAPTURE, redirects: [DOCKER_REDIRECT, { ...DOCKER_REDIRECT, bind: "127.0.0.12" }] };
   let capture = CONTAINER_CAPTURE;
   const mode = { ...CONTAINER_MODE, capture: () => capture };
-  const parts = attaching.parts({ openEndpoint: answering, kernelAnswers });
+  const kernel = new Kernel();
+  const parts = attaching.parts({ openEndpoint: answering, extra: kernel });
   const attachment = new Attachment({ containerId: "x", sandboxKey: netns.netnsPath, pid: 0 }, mode, VIEW, parts);
   const captured = async (next: typeof capture): Promise<unknown> => {
     capture = next;
     await attachment.updateCapture();
-    return attachment.answeredBy;
+    return kernel.report;
   };
   const onlyContainers = "only queries to 127.0.0.11 in a container are answered by the kernel";
   try {
     await attachment.open();
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, { by: "kernel" });
     assert.deepEqual(await captured(node), { by: "process", reason: onlyContainers, isMeant: true });
     assert.deepEqual(await captured(CONTAINER_CAPTURE), PENDING);
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, { by: "kernel" });
     // The same where it did not work before.
     assert.equal((await netns.enter("nft", [WALL])).code, 0);
-    await verifyWithKernel(attachment);
-    assert.equal(attachment.answeredBy?.by, "process");
+    await kernel.verify(attachment);
+    assert.equal(kernel.report?.by, "process");
     assert.deepEqual(await captured(node), { by: "process", reason: onlyContainers, isMeant: true });
     assert.deepEqual(await captured(CONTAINER_CAPTURE), PENDING);
-    await verifyWithKernel(attachment);
-    assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
+    await kernel.verify(attachment);
+    assert.deepEqual(kernel.report, NOT_ARRIVED);
   } finally {
     await attachment.close();
   }

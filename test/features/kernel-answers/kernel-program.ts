@@ -5,14 +5,15 @@ import assert from "node:assert/strict";
 
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import type { View } from "../../../src/base/model/view.ts";
+import { ClientAnswers } from "../../../src/features/kernel-answers/client-answers.ts";
 import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
 import { runProgram } from "../../../src/kernel/bpf.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { SLOT_BYTES } from "../../../src/query/ports.ts";
 import { NONCE } from "../../fuzz/corpus.ts";
-import { TYPE, aClient } from "../scripted/builders.ts";
-import { CLIENT_PORT, type PacketParts, aPacket, readPacket } from "./udp-packet.ts";
+import { TYPE, aClient } from "../../support/scripted/builders.ts";
+import { CLIENT_PORT, type PacketParts, aPacket, readPacket } from "../../support/packets/udp-packet.ts";
 
 export const PROCESS_PORT = 5353;
 const HEADER_BYTES = 12;
@@ -33,7 +34,7 @@ export class Process {
     this.#answerer = new Answerer(behaviour, { seed: 1 });
     this.#client = aClient(view, undefined, history);
     this.#client.probeNonce = NONCE;
-    this.#client.setMemory(space);
+    if (space !== undefined) void new ClientAnswers(this.#client, space);
   }
 
   // dns11 itself sends the next query from this port.

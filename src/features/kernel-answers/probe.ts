@@ -4,15 +4,15 @@
  */
 import { randomBytes } from "node:crypto";
 
-import type { KernelAnswer } from "../../base/model/kernel-answer.ts";
-import {
-  NONCE_BYTES,
-  isKernelProbeAnswer,
-  kernelProbeAnswer,
-  kernelProbeQuery,
-  sentProbes,
-} from "../../base/model/probe-message.ts";
-import { type ExchangeResult, exchange } from "./exchange.ts";
+import { setU16 } from "../../base/dns/bytes.ts";
+import { POINTER_BYTES } from "../../base/dns/name.ts";
+import { queryOf } from "../../base/dns/query.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../base/dns/record.ts";
+import { labelsOf, nameAnswer } from "../../base/model/name-query.ts";
+import { NONCE_BYTES, probeName, sentProbes } from "../../base/model/probe-message.ts";
+import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
+import type { KernelAnswer } from "../../kernel/answers/kernel-answer.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 
 /** The answers of the namespace in the kernel, as the probe sees them. */
@@ -66,4 +66,37 @@ function failureOf(leg: ExchangeResult | undefined, address: Uint8Array): string
   if (leg?.reply === undefined) return "an answer of the kernel did not arrive";
   const isRight = isKernelProbeAnswer(leg.reply, leg.id, address);
   return isRight ? undefined : NOT_ANSWERED;
+}
+
+/** The query whose answer the kernel knows: for the address of a nonce. */
+export function kernelProbeQuery(nonce: string, id: number): Buffer {
+  return queryOf({ labels: labelsOf(probeName(nonce)), type: TYPE.A, id, isRecursive: false });
+}
+
+/** That answer: an address that nobody else knows. */
+export function kernelProbeAnswer(nonce: string, address: Uint8Array): KernelAnswer {
+  const name = labelsOf(probeName(nonce));
+  const record = Buffer.alloc(POINTER_BYTES + RECORD_FIXED_BYTES + address.length);
+  setU16(record, 0, QUESTION_POINTER);
+  record.set(address, writeRecord(record, POINTER_BYTES, TYPE.A, 0, address.length));
+  return {
+    type: TYPE.A,
+    name,
+    nameBytes: name.length,
+    labels: probeName(nonce).split(".").length,
+    rcode: 0,
+    isAuthoritative: false,
+    answers: 1,
+    authorities: 0,
+    message: record,
+    from: 0,
+    to: record.length,
+    shuffledBytes: 0,
+    source: undefined,
+  };
+}
+
+function isKernelProbeAnswer(reply: Buffer, id: number, address: Uint8Array): boolean {
+  const answer = nameAnswer(reply, id);
+  return typeof answer === "object" && answer.join() === address.join(".");
 }

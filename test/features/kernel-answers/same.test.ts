@@ -5,16 +5,16 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import { LIMITS } from "../../src/base/limits.ts";
-import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../src/base/model/behaviour.ts";
-import type { View } from "../../src/base/model/view.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
-import { aWorld } from "../fuzz/corpus.ts";
-import { Random } from "../fuzz/random.ts";
-import { PROCESS_PORT, Process, kernelReply, sorted } from "../support/packets/kernel-program.ts";
-import { type QueryParts, TYPE, aQuery } from "../support/scripted/builders.ts";
-import { declarationsFor } from "../support/scripted/declarations.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import type { View } from "../../../src/base/model/view.ts";
+import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
+import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
+import { aWorld } from "../../fuzz/corpus.ts";
+import { Random } from "../../fuzz/random.ts";
+import { PROCESS_PORT, Process, kernelReply, sorted } from "./kernel-program.ts";
+import { type QueryParts, TYPE, aQuery } from "../../support/scripted/builders.ts";
+import { declarationsFor } from "../../support/scripted/declarations.ts";
 
 const QUERIES = Number(process.env["KERNEL_QUERIES"] ?? 2_500);
 const SEED = 20_260_102;

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { KernelRetry } from "../../../../src/container/attach/kernel-tier.ts";
+import { KernelRetry } from "../../../src/features/kernel-answers/namespace-answers.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

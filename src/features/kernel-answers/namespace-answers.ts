@@ -1,0 +1,352 @@
+/**
+ * Plain queries of one namespace answered by a program at its lo. The rules then lead UDP past connection tracking, and the program writes
+ * our port into what it does not answer. A probe decides whether that works in this namespace: a firewall inside may drop packets that are
+ * not tracked. Until it has succeeded, only probes go there, so a firewall that drops them costs no client a query. Where it does not, the
+ * process answers, by the rules that translate addresses.
+ *
+ * Later, a probe that fails leads back to the process alone. No query is lost then either: the rules change first, and packets that have
+ * passed the old ones still find the program. Then it is tried again, on trial, after pauses that grow.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { NO_JITTER, backoffMs } from "../../base/lib/backoff.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { AnsweredByReport } from "../../base/model/answered-by.ts";
+import type { ExtraNamespace, ExtraPlace, ServedExtra } from "../../container/attach/namespace-extra.ts";
+import { CONTAINER_CAPTURE, type Capture, DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { type ProbeResult, TRIAL_MARK } from "../../container/rules/probe.ts";
+import type { KernelAnswers } from "../../kernel/answers/kernel-answers.ts";
+import type { KernelSpace } from "../../kernel/answers/kernel-space.ts";
+import type { Client } from "../../query/client/client.ts";
+import { ClientAnswers } from "./client-answers.ts";
+import { probeKernel } from "./probe.ts";
+
+const NOT_PROBED = "not probed yet";
+const ONLY_CONTAINERS = `only queries to ${DOCKER_RESOLVER} in a container are answered by the kernel`;
+
+export interface NamespaceParts {
+  /** Undefined where there is no program on this machine; then the reason. */
+  readonly kernelAnswers: KernelAnswers | undefined;
+  readonly reason: string | undefined;
+  readonly turns: Pick<Turns, "add">;
+  /** Undefined where the number is nobody's. */
+  readonly clientOf: (number: number) => Client | undefined;
+  readonly onClose: () => void;
+}
+
+/** The kernel answers from now on, or no longer; then why not. */
+type Verdict = { readonly works: true } | { readonly works: false; readonly reason: string };
+
+export class NamespaceAnswers implements ServedExtra {
+  readonly #parts: NamespaceParts;
+  /** That of the process's own queries. */
+  readonly #mark: number;
+  #space: KernelSpace | undefined;
+  /** Until the program has proved itself, only probes depend on it. */
+  #isTrial = false;
+  /** Why the process answers, if that is known. */
+  #reason: string | undefined;
+  /** Nothing has failed. */
+  #isMeant = false;
+  /** When it is tried again, if it has failed. */
+  readonly #retry = new KernelRetry();
+  #namespace: ExtraNamespace | undefined;
+  #answers: ClientAnswers | undefined;
+
+  /**
+   * As it begins: the process answers, and the program is attached when it is this namespace's turn. Where the previous process has left a
+   * program, it goes on until this one's takes its place.
+   */
+  constructor({ capture, pairs, mark, onlyByProcess, held }: ExtraPlace, parts: NamespaceParts) {
+    this.#parts = parts;
+    this.#mark = mark;
+    if (parts.kernelAnswers === undefined) this.#reason = parts.reason;
+    else if (onlyByProcess !== undefined) this.#mean(onlyByProcess);
+    else if (capture !== CONTAINER_CAPTURE || pairs.length === 0) this.#mean(ONLY_CONTAINERS);
+    else this.#reason = NOT_PROBED;
+    const [[link], [pair]] = [held, pairs];
+    if (link === undefined || pair === undefined || !this.#isWanted) return;
+    let space: KernelSpace | undefined;
+    try {
+      space = this.#openSpace();
+      space.adopt(link);
+      space.serve(pair.listening.udpPort);
+      this.#space = space;
+      this.#reason = undefined;
+    } catch (error) {
+      this.#fail(space, error);
+    }
+  }
+
+  get untracked(): ServedExtra["untracked"] {
+    if (this.#space === undefined) return "none";
+    return this.#isTrial ? "probes" : "all";
+  }
+
+  get held(): readonly number[] {
+    return this.#space?.held ?? [];
+  }
+
+  /** Undefined where nothing else than the process is wanted. */
+  get report(): AnsweredByReport | undefined {
+    const [space, reason] = [this.#space, this.#reason];
+    if (space !== undefined && !this.#isTrial) return { by: "kernel" };
+    if (space !== undefined || reason === NOT_PROBED) return { by: "process", reason: NOT_PROBED, isPending: true };
+    return reason === undefined ? undefined : { by: "process", reason, ...(this.#isMeant && { isMeant: true }) };
+  }
+
+  serve(namespace: ExtraNamespace): void {
+    this.#namespace = namespace;
+    if (!this.#isTrial) this.#setMemory(this.#space);
+  }
+
+  /** A KIND node may have been served as any container first. */
+  setCapture(capture: Capture): void {
+    if (this.#parts.kernelAnswers === undefined) return;
+    if (capture !== CONTAINER_CAPTURE) {
+      if (this.#isMeant) return;
+      this.#withdraw(ONLY_CONTAINERS);
+      this.#isMeant = true;
+    } else if (this.#reason === ONLY_CONTAINERS) {
+      this.#isMeant = false;
+      this.#reason = NOT_PROBED;
+      this.#retry.forget();
+    }
+  }
+
+  rulesChanged(): void {
+    this.#retry.hurry();
+  }
+
+  retry(): void {
+    this.#retry.forget();
+  }
+
+  /** The same now, where the kernel could not answer. */
+  retryNow(): void {
+    const { report } = this;
+    if (report?.by !== "process" || report.isMeant === true) return;
+    this.retry();
+    this.#namespace?.verify();
+  }
+
+  /** Has the kernel answer where a probe shows that it can, and the process where it cannot. */
+  async settle(result: ProbeResult): Promise<ProbeResult> {
+    const namespace = this.#namespace;
+    if (namespace === undefined) return result;
+    const verdict = await this.#check(result, namespace);
+    if (verdict === undefined || !namespace.isCurrent) return result;
+    if (verdict.works) {
+      this.#isTrial = false;
+      this.#setMemory(this.#space);
+    } else {
+      this.#withdraw(verdict.reason);
+      this.#retry.fail();
+    }
+    await namespace.replaceRules();
+    namespace.renewHold();
+    // What leads TCP to the process has not changed.
+    return await this.settle(await namespace.probe(result.kind === "works" ? ["udp"] : ["udp", "tcp"]));
+  }
+
+  verified(): void {
+    if (this.#isDue) this.#parts.turns.add(this);
+  }
+
+  /** It is its turn: attaches the program and has the namespace verified. The next turn does not wait for a lock of this one. */
+  async takeTurn(): Promise<void> {
+    const attachAndVerify = async (): Promise<void> => {
+      if (await this.attach()) this.#namespace?.verify();
+    };
+    await this.#namespace?.endOf(attachAndVerify());
+  }
+
+  /** Attaches the program, if it is due; returns whether it is there. Only probes depend on it until it is settled. */
+  async attach(): Promise<boolean> {
+    const namespace = this.#namespace;
+    if (namespace === undefined || !this.#isDue) return false;
+    if (!(await this.#openIn(namespace))) return false;
+    await namespace.replaceRules();
+    namespace.renewHold();
+    return true;
+  }
+
+  takePlace(): void {
+    this.#space?.takePlace();
+  }
+
+  leave(): void {
+    this.#space?.forget();
+    this.#parts.onClose();
+  }
+
+  /** The rules lead nothing to the program any more. */
+  close(): void {
+    this.#space?.close();
+    this.#space = undefined;
+    this.#reason = undefined;
+    this.#parts.onClose();
+  }
+
+  #mean(reason: string): void {
+    this.#reason = reason;
+    this.#isMeant = true;
+  }
+
+  /** Whether the program is to be attached when it is the namespace's turn. */
+  get #isWanted(): boolean {
+    const hasProgram = this.#parts.kernelAnswers !== undefined;
+    return hasProgram && this.#space === undefined && !this.#isMeant && this.#retry.isDue();
+  }
+
+  get #isDue(): boolean {
+    const namespace = this.#namespace;
+    return namespace?.isTrial === false && namespace.isCurrent && this.#isWanted;
+  }
+
+  async #openIn(namespace: ExtraNamespace): Promise<boolean> {
+    let space: KernelSpace | undefined;
+    try {
+      space = this.#openSpace();
+      await space.attachIn(namespace.netns.fd);
+      const port = this.#isMeant || !namespace.isCurrent ? undefined : namespace.udpPort;
+      if (port === undefined) {
+        space.close();
+        return false;
+      }
+      space.serve(port);
+      this.#space = space;
+      this.#isTrial = true;
+      this.#reason = undefined;
+      return true;
+    } catch (error) {
+      this.#fail(space, error);
+      return false;
+    }
+  }
+
+  #openSpace(): KernelSpace {
+    const space = this.#parts.kernelAnswers?.open(this.#mark);
+    if (space === undefined) {
+      throw new Fault("KERNEL_FULL", "the kernel already answers for as many namespaces as there may be", {
+        remedy: "Nothing is lost but speed: the process answers for the others.",
+      });
+    }
+    return space;
+  }
+
+  #fail(space: KernelSpace | undefined, error: unknown): void {
+    space?.close();
+    this.#retry.fail();
+    this.#reason = reasonOf(error);
+  }
+
+  /** `result`: of the probe that the process answers. Returns undefined where nothing changes. */
+  async #check(result: ProbeResult, { isTrial, netns }: ExtraNamespace): Promise<Verdict | undefined> {
+    const space = this.#space;
+    if (space === undefined || result.kind === "unknown") return undefined;
+    // The program of the previous process does not know this one's answers.
+    if (!space.isInPlace && result.kind === "works") return undefined;
+    if (this.#isTrial) {
+      if (result.kind === "broken" || isTrial) return undefined;
+      const reason = await probeKernel(netns.within, space, DOCKER_RESOLVER, TRIAL_MARK);
+      return reason === undefined ? { works: true } : { works: false, reason };
+    }
+    const reason =
+      result.kind === "broken" ? result.failures.join("; ") : await probeKernel(netns.within, space, DOCKER_RESOLVER);
+    return reason === undefined ? undefined : { works: false, reason };
+  }
+
+  /** The rules are about to lead past it. Packets that have passed the old ones still find the program. */
+  #withdraw(reason: string): void {
+    const space = this.#space;
+    this.#setMemory(undefined);
+    space?.forget();
+    this.#space = undefined;
+    this.#isTrial = false;
+    this.#reason = reason;
+    setTimeout(() => space?.close(), LIMITS.drainQuietMs).unref();
+  }
+
+  /** Has the kernel answer the client from this memory, or the process alone. */
+  #setMemory(space: KernelSpace | undefined): void {
+    this.#answers?.end();
+    this.#answers = undefined;
+    const number = this.#namespace?.clientNumber;
+    const client = number === undefined ? undefined : this.#parts.clientOf(number);
+    if (space !== undefined && client !== undefined) this.#answers = new ClientAnswers(client, space);
+  }
+}
+
+/**
+ * Which namespace gets the program next, one after the other. The kernel holds its lock of all interfaces while it attaches a program, some
+ * 14 ms, and whoever starts containers needs that lock: so most of the time is theirs. Until then the process answers.
+ */
+export class Turns {
+  readonly #waiting = new Set<NamespaceAnswers>();
+  #isTaking = false;
+
+  add(namespace: NamespaceAnswers): void {
+    this.#waiting.add(namespace);
+    if (!this.#isTaking) void this.#takeAll();
+  }
+
+  /** Namespaces that wait are due again at their next verification. */
+  clear(): void {
+    this.#waiting.clear();
+  }
+
+  async #takeAll(): Promise<void> {
+    this.#isTaking = true;
+    for (const namespace of this.#waiting) {
+      this.#waiting.delete(namespace);
+      try {
+        await namespace.takeTurn();
+      } catch (error) {
+        guard.report(error, "attach");
+      }
+      await sleep(LIMITS.kernelTurnPauseMs, undefined, { ref: false });
+    }
+    this.#isTaking = false;
+  }
+}
+
+/**
+ * When a namespace in which answers of the kernel have not arrived is tried again. Each try costs two changes
+ * of rules, so the pauses grow. They are shorter after a change of the container's rules, which may have removed the cause;
+ * but they grow, because a container may change its rules as often as it likes.
+ */
+export class KernelRetry {
+  #failures = 0;
+  #failedMs = Number.NEGATIVE_INFINITY;
+  #isHurried = false;
+
+  /** It does not work now. Failures count until there has been none for a long time. */
+  fail(nowMs = performance.now()): void {
+    const isFirst = nowMs - this.#failedMs > 2 * LIMITS.kernelRetryLastMs;
+    this.#failures = isFirst ? 1 : this.#failures + 1;
+    this.#failedMs = nowMs;
+    this.#isHurried = false;
+  }
+
+  /** Something has changed in the namespace. */
+  hurry(): void {
+    this.#isHurried = true;
+  }
+
+  /** An operator wants to know: at the next verification. */
+  forget(): void {
+    this.#failures = 0;
+  }
+
+  /** Whether to try at this verification. */
+  isDue(nowMs = performance.now()): boolean {
+    // After the first failure a change is followed at once.
+    const steps = this.#isHurried ? this.#failures - 2 : this.#failures - 1;
+    if (steps < 0) return true;
+    const firstMs = this.#isHurried ? LIMITS.kernelRetryAfterChangeMs : LIMITS.kernelRetryFirstMs;
+    return nowMs - this.#failedMs >= backoffMs(steps, firstMs, LIMITS.kernelRetryLastMs, NO_JITTER);
+  }
+}
