@@ -19,6 +19,7 @@ import type { OpenSharedEndpoint, OpenSubnetEndpoint } from "../container/host-a
 import type { Journal } from "../container/kind/journal.ts";
 import type { SearchList } from "../container/kind/resolv-conf-text.ts";
 import type { ContainerLinks } from "../container/links/container-links.ts";
+import type { NameContext, PlacedNames } from "../container/names/name-sources.ts";
 import type { NameSource } from "../container/names/source/name-source.ts";
 import type { OtherMachines } from "../container/names/zone/member.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
@@ -200,10 +201,10 @@ export interface Running extends ForContainers {
  */
 interface ForContainers {
   /**
-   * Makes a source of names for these settings, the first time before `engine`. It comes before all others, and learns of containers and
-   * networks as they do. Each reload makes another one.
+   * Makes a source of names for these settings, the first time before `engine`. It has its place in the order of all, and learns of
+   * containers and networks as they do. Each reload makes another one, which succeeds it.
    */
-  makeNames?(settings: Settings): NameSource;
+  makeNames?(settings: Settings, context: NameContext): PlacedNames;
   /** Who asks and is no container, but is shown as one. */
   readonly outsiders?: Outsiders | undefined;
   /** What serves a container besides, or instead of, this decision about it, for the reason of a skip. The decision is not in force yet. */

@@ -1,6 +1,6 @@
 /**
- * NameSources: the sources of names in order of precedence, as docs/names.md lists them. A source is a folder beside this
- * file and a line in it.
+ * NameSources: the sources of names in order of precedence, as docs/names.md lists them: those of the core, each in a folder beside this
+ * file, and those that features make for a directory or share between directories.
  */
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
@@ -20,18 +20,57 @@ import { StoppedNames } from "./stopped/stopped-names.ts";
 import { SwarmNetworks } from "./swarm/swarm-networks.ts";
 import { ServiceZones } from "./zone/service-zones.ts";
 
-interface NameSourcesParts {
-  readonly settings: NameSettings;
-  /** Docker's networks, with the names that Docker gives containers there. */
+/** The order of precedence. At one place, sources of features come behind those of the core, in the order of the list of features. */
+const NAME_PLACES = [
+  // What whoever asks is to see whatever containers are called.
+  "first",
+  // Reverse names only: the most specific one of an address.
+  "zone-pointers",
+  // Docker's names, so that nothing that is added changes what Docker answers: first those that several machines may have.
+  "swarm",
+  "networks",
+  "default-bridge",
+  // What the creator of a container has written into its hosts file.
+  "extra-hosts",
+  "declared",
+  "zones",
+  // What other machines and programs know.
+  "shared",
+  "engine-host",
+  // What settings add to the names of containers, so that what one resolves without them stays as it is.
+  "other-networks",
+  "projects",
+  "host-domain",
+  // Wildcards come after every exact name.
+  "extra-names",
+  // Whoever else has the name has it now.
+  "stopped",
+] as const;
+
+type NamePlace = (typeof NAME_PLACES)[number];
+
+export interface PlacedNames {
+  readonly place: NamePlace;
+  readonly source: NameSource;
+}
+
+/** What a source of names can look into, of the directory that it is made for. */
+export interface NameContext {
+  /** Docker's networks, with the names that Docker gives containers there. They learn of changes before any source. */
   readonly networks: DockerNetworks;
+  readonly networkOf: (id: string) => NetworkFact | undefined;
   /** The running containers. */
   readonly containers: () => Iterable<ContainerFact>;
-  /** Those that come before all others. */
-  readonly first?: readonly NameSource[] | undefined;
-  /** The names of features. */
-  readonly shared: SharedNames | undefined;
-  /** Called in the step in which names have changed: no answer that was given before is valid any more. */
+  /** To be called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onChange: () => void;
+}
+
+interface NameSourcesParts extends NameContext {
+  readonly settings: NameSettings;
+  /** Those that features make: each time as many, in one order. */
+  readonly makeNames: ((context: NameContext) => readonly PlacedNames[]) | undefined;
+  /** The names of features that outlive a reload. */
+  readonly shared: SharedNames | undefined;
 }
 
 export class NameSources {
@@ -43,33 +82,41 @@ export class NameSources {
   readonly swarm: SwarmNetworks;
   readonly zones: ServiceZones;
   readonly #inOrder: readonly NameSource[];
-  /** All but those from elsewhere, which outlive a reload. Docker's networks come first, because others look into them. */
+  /** All but those that are shared. Docker's networks come first, because others look into them. */
   readonly #own: readonly NameSource[];
 
-  constructor({ settings, networks, containers, first = [], shared, onChange }: NameSourcesParts) {
-    const networkOf = networks.fact.bind(networks);
+  constructor({ settings, makeNames, shared, ...context }: NameSourcesParts) {
+    const { networks, networkOf, containers, onChange } = context;
+    this.zones = new ServiceZones(settings, networks, shared?.machines);
+    this.swarm = new SwarmNetworks(settings, networks, onChange);
+    this.declared = new DeclaredNames(settings, onChange);
+    this.engineHost = new EngineHostName(settings, networkOf);
+    this.hostDomain = new HostDomainNames({ settings, networkOf, containers, onChange });
+    this.stopped = new StoppedNames(settings, networks.hasAddress.bind(networks));
+    const ofCore: Partial<Record<NamePlace, NameSource>> = {
+      "zone-pointers": this.zones.pointers,
+      swarm: this.swarm,
+      networks: this.swarm.unlessLeft(networks),
+      "default-bridge": new DefaultBridgeNames(settings),
+      "extra-hosts": EXTRA_HOSTS,
+      declared: this.declared,
+      zones: this.zones,
+      "engine-host": this.engineHost,
+      "other-networks": new OtherNetworks(settings, networks),
+      projects: new ProjectNames(settings, networkOf),
+      "host-domain": this.hostDomain,
+      "extra-names": new ExtraNames(networkOf),
+      stopped: this.stopped,
+    };
     const elsewhere = shared?.sources ?? [];
-    this.#inOrder = [
-      ...first,
-      // Reverse names only: the most specific one of an address.
-      (this.zones = new ServiceZones(settings, networks, shared?.machines)).pointers,
-      // Docker's names take precedence: first those that several machines may have.
-      (this.swarm = new SwarmNetworks(settings, networks, onChange)),
-      this.swarm.unlessLeft(networks),
-      new DefaultBridgeNames(settings),
-      EXTRA_HOSTS,
-      (this.declared = new DeclaredNames(settings, onChange)),
-      this.zones,
-      ...elsewhere,
-      (this.engineHost = new EngineHostName(settings, networkOf)),
-      new OtherNetworks(settings, networks),
-      new ProjectNames(settings, networkOf),
-      (this.hostDomain = new HostDomainNames({ settings, networkOf, containers, onChange })),
-      // Wildcards come after every exact name.
-      new ExtraNames(networkOf),
-      // Whoever else has the name has it now.
-      (this.stopped = new StoppedNames(settings, networks.hasAddress.bind(networks))),
+    const placed = [
+      ...Object.entries(ofCore).map(([place, source]) => ({ place, source })),
+      ...elsewhere.map((source) => ({ place: "shared", source })),
+      ...(makeNames?.(context) ?? []),
     ];
+    this.#inOrder = NAME_PLACES.flatMap((place) =>
+      placed.filter((each) => each.place === place).map(({ source }) => source),
+    );
     this.#own = [networks, ...this.#inOrder.filter((each) => !elsewhere.includes(each))];
   }
 

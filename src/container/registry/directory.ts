@@ -14,8 +14,8 @@ import type { MissingContainerSetting } from "../../base/model/upstream-policy.t
 import type { Route, Server, Upstreams, View } from "../../base/model/view.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { NAME_SETTINGS_DEFAULTS, type NameSettings } from "../names/source/name-settings.ts";
-import type { NameSource, NodeContext } from "../names/source/name-source.ts";
-import { NameSources } from "../names/name-sources.ts";
+import type { NodeContext } from "../names/source/name-source.ts";
+import { type NameContext, NameSources, type PlacedNames } from "../names/name-sources.ts";
 import type { SharedNames } from "../names/shared-names.ts";
 import { projectOf } from "../facts/compose.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
@@ -41,11 +41,11 @@ export interface DirectoryOptions {
   readonly rules?: RouteRules;
   /** What happens where a container that is an upstream server is missing. */
   readonly missingContainer?: MissingContainerSetting;
-  /** Sources of names before all others: with the same settings as this directory. */
-  readonly first?: readonly NameSource[];
+  /** Makes the sources of names of features, for the settings of this directory. */
+  readonly makeNames?: (context: NameContext) => readonly PlacedNames[];
   /** The servers of features for domains, as they are now. */
   readonly featureRoutes?: () => RouteLayer;
-  /** The names of features. */
+  /** The names of features that outlive a reload. */
   readonly shared?: SharedNames | undefined;
   /** The DNS servers of the cluster that a container is a node of. */
   readonly clusterDnsOf?: (fact: ContainerFact) => string | undefined;
@@ -82,8 +82,9 @@ export class Directory {
     this.names = new NameSources({
       settings: this.#settings,
       networks: this.#networks,
+      networkOf: (id) => this.network(id),
       containers: () => this.#containers.values(),
-      first: options.first,
+      makeNames: options.makeNames,
       shared: options.shared,
       onChange: () => this.#onNames?.(),
     });

@@ -6,6 +6,7 @@ import { featureValues } from "../../config/setting.ts";
 import type { Settings } from "../../config/settings.ts";
 import { DEFAULT_BRIDGE, type ContainerFact } from "../../container/facts/fact.ts";
 import type { Decision } from "../../container/attach/decision.ts";
+import type { PlacedNames } from "../../container/names/name-sources.ts";
 import { dialIn } from "../../container/namespace/dial.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
@@ -96,8 +97,8 @@ class ListenerInRun implements Running {
     this.configure(this.#run.settings);
   }
 
-  makeNames(settings: Settings): BuildNames {
-    return new BuildNames(featureValues(LISTENER.settings, settings).builds);
+  makeNames(settings: Settings): PlacedNames {
+    return { place: "first", source: new BuildNames(featureValues(LISTENER.settings, settings).builds) };
   }
 
   configure(settings: Settings): void {

@@ -39,21 +39,24 @@ export function open({ policies: book }: RunCore): Running {
       engine = opened;
     },
     makeNames: (settings) => ({
-      namesFor: (container) => {
-        const { labels, imageLabels } = container;
-        const isChosen = POLICY_LABEL in labels || POLICY_LABEL in imageLabels.labels;
-        // The book still has those of the settings before, while these are made ready.
-        if (settings.policies.length === 0 && book.policies.length === 0 && !isChosen) return undefined;
-        const search = new NameSearch(DEFAULT_BEHAVIOUR);
-        const sourceOf: SourceOf = (name) => {
-          const names = engine?.roster().viewOf(container).names ?? [];
-          for (const source of names) {
-            const found = source.find(name, search);
-            if (found !== MISS) return found === FOUND || found === DECLARED ? source.kind : undefined;
-          }
-          return undefined;
-        };
-        return new Reasons(() => book.policyOf(container.id), sourceOf);
+      place: "first",
+      source: {
+        namesFor: (container) => {
+          const { labels, imageLabels } = container;
+          const isChosen = POLICY_LABEL in labels || POLICY_LABEL in imageLabels.labels;
+          // The book still has those of the settings before, while these are made ready.
+          if (settings.policies.length === 0 && book.policies.length === 0 && !isChosen) return undefined;
+          const search = new NameSearch(DEFAULT_BEHAVIOUR);
+          const sourceOf: SourceOf = (name) => {
+            const names = engine?.roster().viewOf(container).names ?? [];
+            for (const source of names) {
+              const found = source.find(name, search);
+              if (found !== MISS) return found === FOUND || found === DECLARED ? source.kind : undefined;
+            }
+            return undefined;
+          };
+          return new Reasons(() => book.policyOf(container.id), sourceOf);
+        },
       },
     }),
   };

@@ -574,7 +574,7 @@ function newDirectory(settings: RunSettings, { shared, features, clusterDnsOf, o
     names: nameSettings(settings),
     rules: settings.routes,
     missingContainer: settings.upstream.forward.missingContainer,
-    first: features.flatMap((each) => each.makeNames?.(settings) ?? []),
+    makeNames: (context) => features.flatMap((each) => each.makeNames?.(settings, context) ?? []),
     featureRoutes: () => features.flatMap((each) => each.domainServers ?? []),
     shared,
     clusterDnsOf,

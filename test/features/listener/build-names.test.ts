@@ -15,7 +15,10 @@ const other = anEndpoint({ networkName: "other", names: ["secret"], ipv4: "172.2
 
 function directoryOf(builds: string | undefined): Directory {
   const containers = [db, aContainer({ id: "secret", name: "secret", endpoints: [other] })];
-  return aDirectory(containers, { first: [new BuildNames(builds)], networks: ["bridge", "shop", "other"] });
+  return aDirectory(containers, {
+    makeNames: () => [{ place: "first", source: new BuildNames(builds) }],
+    networks: ["bridge", "shop", "other"],
+  });
 }
 
 function found(directory: Directory, name: string): string {
