@@ -54,8 +54,8 @@ export class Precedence {
     this.#layers = layers;
   }
 
-  /** Picks the value of a key. `fallback` is its default where that depends on other settings. */
-  take<K extends PlainKey>(key: K, fallback = SETTINGS[key].fallback as Values[K]): Values[K] {
+  /** Picks the value of a key. `fallback` is its default where that depends on other settings than the mode. */
+  take<K extends PlainKey>(key: K, fallback = this.#fallbackOf(key)): Values[K] {
     return this.#pick(key, fallback, (value) => (value === undefined ? null : writtenValue(key, value)));
   }
 
@@ -85,6 +85,11 @@ export class Precedence {
     if (value !== fallback) this.#changed.add(key);
     this.origins.set(key, { value: write(value), source: layer?.source ?? "default" });
     return value;
+  }
+
+  #fallbackOf<K extends PlainKey>(key: K): Values[K] {
+    const { fallback, strictFallback = fallback }: AnySetting = SETTINGS[key];
+    return (this.valueOf("strict") === true ? strictFallback : fallback) as Values[K];
   }
 
   valueOf<K extends Key>(key: K): Values[K] | undefined {

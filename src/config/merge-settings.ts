@@ -51,7 +51,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const { isStrict } = run;
   const labels = precedence.takeAll({ trustsImages: "trust-image-labels", servers: "label-servers" });
   const health = precedence.take("health");
-  const stopped = precedence.take("stopped", isStrict ? "forward" : "nxdomain");
+  const stopped = precedence.take("stopped");
   const names = precedence.takeAll({ ptr: "ptr", order: "address-order" });
   const seen = precedence.takeAll({ visible: "visible", hostName: "host-docker-internal", zones: "zone" });
   const features = Object.fromEntries([
@@ -59,7 +59,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     ...Object.entries(FEATURE_MAPS).map(([key, each]) => [key, precedence.takeFeatureMap(key, each)]),
   ]);
   const isBridgeServed = FEATURES.some((feature: FeatureEntry) => feature.servesDefaultBridge?.({ features }) === true);
-  const order = precedence.take("forward.order", isStrict ? "docker" : "adaptive");
+  const order = precedence.take("forward.order");
   const upstream = upstreamOf(precedence, order);
   const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
   const everyone = precedence.take("dns");
@@ -112,8 +112,8 @@ function behaviourOf(precedence: Precedence, isStrict: boolean, cache: CachePoli
     ...mode,
     ...(cache === undefined ? DOCKER_FORWARDING : DEFAULT_FORWARDING),
     ...(cache !== undefined && { caches: cache.bytesMax > 0, servesStale: cache.staleSecondsMax > 0 }),
-    answersProjectNames: precedence.take("project-names", mode.answersProjectNames),
-    prefersOwnProject: precedence.take("own-project", mode.prefersOwnProject),
+    answersProjectNames: precedence.take("project-names"),
+    prefersOwnProject: precedence.take("own-project"),
     ttlSeconds: seconds(precedence.take("ttl", mode.ttlSeconds * 1000)),
   };
 }

@@ -19,6 +19,8 @@ export interface Setting<T> {
   readonly each?: Kind<unknown>;
   /** Undefined where there is none. */
   readonly fallback: T | undefined;
+  /** The same in strict mode, where that is another one. */
+  readonly strictFallback?: T | undefined;
   /** In one sentence, without a full stop. */
   readonly help: string;
   readonly flag: FlagDeclaration | undefined;
@@ -78,8 +80,19 @@ interface About {
   readonly needsEngine?: boolean;
 }
 
-export function one<T>(kind: Kind<T>, fallback: NoInfer<T> | undefined, help: string, about: About = {}): Setting<T> {
-  return { kind, fallback, help, ...declared(about) };
+interface AboutOne<T> extends About {
+  /** The default in strict mode, where that is another one. */
+  readonly strict?: T;
+}
+
+export function one<T>(
+  kind: Kind<T>,
+  fallback: NoInfer<T> | undefined,
+  help: string,
+  about: AboutOne<NoInfer<T>> = {},
+): Setting<T> {
+  const { strict: strictFallback = fallback } = about;
+  return { kind, fallback, strictFallback, help, ...declared(about) };
 }
 
 interface AboutList<T> extends About {

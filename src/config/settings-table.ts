@@ -122,6 +122,7 @@ export const CORE_SETTINGS = {
     oneOf(STOPPED_POLICIES),
     "nxdomain",
     `what names of stopped containers mean: ${STOPPED_POLICIES.join(", ")}`,
+    { strict: "forward" },
   ),
   ptr: one(
     oneOf(PTR_FORMS),
@@ -133,11 +134,14 @@ export const CORE_SETTINGS = {
     NAME_CHOICES_DEFAULTS.order,
     `the order of several addresses of a name: ${ADDRESS_ORDERS.join(", ")}`,
   ),
-  "project-names": one(BOOLEAN, true, "answer SERVICE.PROJECT with the containers of a Compose service"),
+  "project-names": one(BOOLEAN, true, "answer SERVICE.PROJECT with the containers of a Compose service", {
+    strict: false,
+  }),
   "own-project": one(
     BOOLEAN,
     true,
     "if services of several Compose projects have a name on one network, answer with the client's own project",
+    { strict: false },
   ),
   ttl: one(TTL, undefined, "TTL of container names, such as 5s or 1m", {
     flag: "ttl <time>",
@@ -216,6 +220,7 @@ export const CORE_SETTINGS = {
     oneOf(FORWARD_ORDERS),
     "adaptive",
     "how upstream servers are queried: adaptive (by health), rotate (by health, another one first each time), sequential (as listed), parallel (all at once), docker (as Docker does, without a cache)",
+    { strict: "docker" },
   ),
   "forward.budget": one(
     duration(100, MINUTE_MS, 1),
