@@ -42,7 +42,7 @@ export interface DirectoryOptions {
   /** What happens where a container that is an upstream server is missing. */
   readonly missingContainer?: MissingContainerSetting;
   /** Makes the sources of names of features, for the settings of this directory. */
-  readonly makeNames?: (context: NameContext) => readonly PlacedNames[];
+  readonly makeNames?: ((context: NameContext) => readonly PlacedNames[]) | undefined;
   /** The servers of features for domains, as they are now. */
   readonly featureRoutes?: () => RouteLayer;
   /** The names of features that outlive a reload. */

@@ -12,10 +12,10 @@ import { splitLabels } from "../../../src/container/facts/labels.ts";
 import type { ComposeFilter } from "../../../src/control/situation/compose-filter.ts";
 import { listNames } from "../../../src/control/reports/list-names.ts";
 import type { ControlPorts } from "../../../src/control/situation/ports.ts";
-import type { ListedName } from "../../../src/api/name-list.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
 import { composed, portsOf } from "../support/control-ports.ts";
+import { rowsOf } from "../support/listed-names.ts";
 
 async function listed(ports: ControlPorts, fact?: ContainerFact, filter?: ComposeFilter): Promise<string[]> {
   const { names } = await listNames(ports, fact, filter);
@@ -74,18 +74,6 @@ test("names of a zone are listed with their source, and those of other projects 
   );
   assert.deepEqual(await zoned({ acceptsPlace: ({ project }) => project === "other", acceptsId: () => true }), []);
 });
-
-function sourceRow({ name, network, state, source, shadowedBy, addresses, records, owners }: ListedName): string {
-  const from = [source ?? "docker", ...(network === null ? [] : [`on ${network}`])].join(" ");
-  const to = [...addresses, ...(records ?? []), ...owners.map(({ container }) => container)].join("+");
-  return `${name}: ${state} ${shadowedBy ?? ""} from ${from} to ${to}`.replace("  ", " ");
-}
-
-/** The rows of a name as a container resolves it. */
-async function rowsOf(ports: ControlPorts, fact: ContainerFact, ...names: readonly string[]): Promise<string[]> {
-  const { names: all } = await listNames(ports, fact, undefined);
-  return all.filter(({ name }) => names.includes(name)).map((each) => sourceRow(each));
-}
 
 const DECLARED = `
 records:

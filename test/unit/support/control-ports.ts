@@ -7,7 +7,7 @@ import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import { type ControlPorts, NO_FEATURE_FIELDS } from "../../../src/control/situation/ports.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
-import { aDirectory } from "./names.ts";
+import { type DirectoryParts, aDirectory } from "./names.ts";
 
 const COMPOSE = "com.docker.compose.";
 
@@ -30,16 +30,17 @@ interface Prepared {
   readonly settings?: Partial<NameSettings>;
   /** Tells the directory what it would be told before containers are known. */
   readonly prepare?: (directory: Directory) => void;
+  readonly makeNames?: DirectoryParts["makeNames"];
 }
 
 export function portsOf(
   facts: readonly ContainerFact[],
   stopped: readonly StoppedContainer[] = [],
   zones: readonly string[] = [],
-  { behaviour = DEFAULT_BEHAVIOUR, settings, prepare }: Prepared = {},
+  { behaviour = DEFAULT_BEHAVIOUR, settings, prepare, makeNames }: Prepared = {},
 ): ControlPorts {
   const networks = [..."abcd"].map((id) => ({ id, name: id }));
-  const directory = aDirectory([], { names: { zones, ...settings }, networks });
+  const directory = aDirectory([], { names: { zones, ...settings }, networks, makeNames });
   prepare?.(directory);
   for (const fact of facts) directory.putContainer(fact);
   const containers = {

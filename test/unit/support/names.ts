@@ -31,8 +31,12 @@ export function aDirectory(containers: readonly ContainerFact[], parts: Director
 }
 
 // One with other settings that succeeds this one, as at a reload.
-export function succeed(current: Directory, names: Partial<NameSettings> = {}): Directory {
-  const next = aDirectory([], { names, networks: [] });
+export function succeed(
+  current: Directory,
+  names: Partial<NameSettings> = {},
+  parts: Pick<DirectoryParts, "makeNames"> = {},
+): Directory {
+  const next = aDirectory([], { ...parts, names, networks: [] });
   for (const _ of next.catchUp(current));
   next.succeed(current);
   return next;
