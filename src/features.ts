@@ -11,6 +11,7 @@ import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
 import { LISTENER } from "./features/listener/feature.ts";
 import { MDNS } from "./features/mdns/feature.ts";
+import { OTHER_NETWORKS } from "./features/other-networks/feature.ts";
 import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { SANDBOX } from "./features/sandbox/feature.ts";
@@ -21,6 +22,7 @@ import { WHY } from "./features/why/feature.ts";
 export const FEATURES = [
   KERNEL_ANSWERS,
   DEFAULT_BRIDGE,
+  OTHER_NETWORKS,
   HOST_NAMES,
   LISTENER,
   LAN,

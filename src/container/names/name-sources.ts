@@ -11,7 +11,6 @@ import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { NameSource, NamedContainer, NodeContext } from "./source/name-source.ts";
-import { OtherNetworks } from "./other-networks/other-networks.ts";
 import { ProjectNames } from "./projects/project-names.ts";
 import type { SharedNames } from "./shared-names.ts";
 import type { NameSettings } from "./source/name-settings.ts";
@@ -102,7 +101,6 @@ export class NameSources {
       declared: this.declared,
       zones: this.zones,
       "engine-host": this.engineHost,
-      "other-networks": new OtherNetworks(settings, networks),
       projects: new ProjectNames(settings, networkOf),
       "host-domain": this.hostDomain,
       "extra-names": new ExtraNames(networkOf),

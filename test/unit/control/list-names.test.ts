@@ -153,15 +153,14 @@ test("names of labels and wildcard aliases are listed; with the switch off a wil
   ]);
 });
 
-test("names of other networks, of the host's domain and of the engine's host are listed where settings allow them", async () => {
+test("names of the host's domain and of the engine's host are listed where settings allow them", async () => {
   const prepare = (directory: Directory): void => {
     directory.names.hostDomain.setDomain("docker");
     directory.names.engineHost.setGateway({ ipv4: "172.17.0.1", ipv6: undefined });
   };
   const settings = { visible: "all", hostName: "gateway" } as const;
-  const names = ["db.b", "db.docker", "web.docker", "host.docker.internal", "db.shop", "shop-api-1.docker"];
+  const names = ["db.docker", "web.docker", "host.docker.internal", "db.shop", "shop-api-1.docker"];
   assert.deepEqual(await rowsOf(portsOf([WEB, API, DB], [], [], { settings, prepare }), WEB, ...names), [
-    "db.b: resolves from other network on b to 10.0.0.4+shop-db-1",
     "db.docker: resolves from domain docker on b to 10.0.0.4+shop-db-1",
     "db.shop: resolves from project name on b to 10.0.0.4+shop-db-1",
     "host.docker.internal: resolves from setting host-docker-internal to 172.17.0.1",

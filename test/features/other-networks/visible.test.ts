@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
-import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { ensureImage, labelledImage } from "../support/engine/image.ts";
-import type { Suite } from "../support/engine/suite.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { SharedDns11 } from "../../support/program/shared-dns11.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { ensureImage, labelledImage } from "../../support/engine/image.ts";
+import type { Suite } from "../../support/engine/suite.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
 const PROJECT = "com.docker.compose.project";
 const SUITES: readonly Suite[] = ["bookworm", "forky"];

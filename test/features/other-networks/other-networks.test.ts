@@ -3,14 +3,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { reverseLabels, addressBytes } from "../../../../../src/base/model/address.ts";
-import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
-import { hashOf } from "../../../../../src/base/model/label-table.ts";
-import type { VisibleSetting } from "../../../../../src/base/model/name-choices.ts";
-import type { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact, NetworkFact } from "../../../../../src/container/facts/fact.ts";
-import { TYPE, aContainer, aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { aDirectory, answerTo } from "../../../support/names.ts";
+import { reverseLabels, addressBytes } from "../../../src/base/model/address.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import { hashOf } from "../../../src/base/model/label-table.ts";
+import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
+import type { ContainerFact, NetworkFact } from "../../../src/container/facts/fact.ts";
+import { OtherNetworks } from "../../../src/features/other-networks/other-networks.ts";
+import { TYPE, aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
+import { composed, portsOf } from "../../unit/support/control-ports.ts";
+import { rowsOf } from "../../unit/support/listed-names.ts";
+import { type DirectoryParts, aDirectory, answerTo } from "../../unit/support/names.ts";
 
 const PROJECT = "com.docker.compose.project";
 const NETWORKS: readonly Partial<NetworkFact>[] = [
@@ -35,7 +38,14 @@ const OTHERS = [
 ];
 
 function directoryOf(visible: VisibleSetting, asker: ContainerFact): Directory {
-  return aDirectory([asker, ...OTHERS], { names: { visible }, networks: NETWORKS });
+  return aDirectory([asker, ...OTHERS], {
+    networks: NETWORKS,
+    makeNames: makeNames(visible),
+  });
+}
+
+function makeNames(visible: VisibleSetting): NonNullable<DirectoryParts["makeNames"]> {
+  return ({ networks }) => [{ place: "other-networks", source: new OtherNetworks(visible, networks) }];
 }
 
 function found(name: string, visible: VisibleSetting, asker = client): string {
@@ -106,4 +116,11 @@ test("networks that come and go are followed without a new view", () => {
   directory.removeContainer("late");
   directory.removeNetwork("id-of-four");
   assert.equal(isFound(), false);
+});
+
+test("they are listed with their network", async () => {
+  const web = composed("shop", "web", "a", 2);
+  const parts = { makeNames: makeNames("all") };
+  const ports = portsOf([web, composed("shop", "db", "b", 4)], [], [], parts);
+  assert.deepEqual(await rowsOf(ports, web, "db.b"), ["db.b: resolves from other network on b to 10.0.0.4+shop-db-1"]);
 });

@@ -2,9 +2,9 @@
  * OtherNetworks: NAME.NETWORK of networks that a container is not on, where settings allow it. Only addresses that have
  * a route from the container are answered. It is the last source, so that what a container resolves otherwise stays as it is.
  */
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { sameBytes } from "../../../base/dns/name.ts";
-import type { VisibleSetting } from "../../../base/model/name-choices.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { sameBytes } from "../../base/dns/name.ts";
+import type { VisibleSetting } from "../../base/model/name-choices.ts";
 import {
   type QuestionName,
   MISS,
@@ -12,12 +12,21 @@ import {
   type OwnName,
   type ReverseName,
   type VisibleNames,
-} from "../../../base/model/visible-names.ts";
-import type { ContainerFact } from "../../facts/fact.ts";
-import type { DockerNetworks } from "../docker/networks.ts";
-import type { NameSource } from "../source/name-source.ts";
-import { type Visibility, visibilityOf } from "../source/visibility.ts";
-import type { NameSettings } from "../source/name-settings.ts";
+} from "../../base/model/visible-names.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { DockerNetworks } from "../../container/names/docker/networks.ts";
+import type { NameSource } from "../../container/names/source/name-source.ts";
+import { type Visibility, visibilityOf } from "../../container/names/source/visibility.ts";
+import type { Running } from "../contract.ts";
+
+export function open(): Running {
+  return {
+    makeNames: ({ visible }, { networks }) => ({
+      place: "other-networks",
+      source: new OtherNetworks(visible, networks),
+    }),
+  };
+}
 
 class NamesElsewhere implements VisibleNames {
   readonly places: readonly string[] = [];
@@ -73,7 +82,7 @@ export class OtherNetworks implements NameSource {
   readonly #networks: DockerNetworks;
   readonly #visible: VisibleSetting;
 
-  constructor({ visible }: Pick<NameSettings, "visible">, networks: DockerNetworks) {
+  constructor(visible: VisibleSetting, networks: DockerNetworks) {
     this.#networks = networks;
     this.#visible = visible;
   }
