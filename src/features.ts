@@ -3,6 +3,7 @@ import { DEFAULT_BRIDGE } from "./features/default-bridge/feature.ts";
 import { DNSTAP } from "./features/dnstap/feature.ts";
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
+import { EXTRA_HOSTS } from "./features/extra-hosts/feature.ts";
 import { FAMILIES } from "./features/families/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
 import { KERNEL_ANSWERS } from "./features/kernel-answers/feature.ts";
@@ -22,6 +23,7 @@ import { WHY } from "./features/why/feature.ts";
 export const FEATURES = [
   KERNEL_ANSWERS,
   DEFAULT_BRIDGE,
+  EXTRA_HOSTS,
   OTHER_NETWORKS,
   HOST_NAMES,
   LISTENER,

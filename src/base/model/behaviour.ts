@@ -36,8 +36,6 @@ export interface Behaviour extends ForwardingBehaviour {
   readonly answersProjectNames: boolean;
   /** Of several containers with one name, those of the client's own Compose project are answered. */
   readonly prefersOwnProject: boolean;
-  /** Names that `--add-host` gave a container are answered, not only in its /etc/hosts. */
-  readonly answersExtraHosts: boolean;
   /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
   readonly followsHost: boolean;
   readonly ttlSeconds: number;
@@ -117,7 +115,6 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   answersExtraNames: false,
   answersProjectNames: false,
   prefersOwnProject: false,
-  answersExtraHosts: false,
   followsHost: false,
   ttlSeconds: 600,
 };
@@ -139,7 +136,6 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   answersExtraNames: true,
   answersProjectNames: true,
   prefersOwnProject: true,
-  answersExtraHosts: true,
   followsHost: true,
   ttlSeconds: 5,
 };

@@ -7,7 +7,6 @@ import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import { ExtraNames } from "./extra/extra-names.ts";
-import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { NameSource, NamedContainer, NodeContext } from "./source/name-source.ts";
@@ -97,7 +96,6 @@ export class NameSources {
       swarm: this.swarm,
       networks: this.swarm.unlessLeft(networks),
       "default-bridge": new DefaultBridgeNames(settings),
-      "extra-hosts": EXTRA_HOSTS,
       declared: this.declared,
       zones: this.zones,
       "engine-host": this.engineHost,

@@ -113,24 +113,6 @@ test("declared names are listed with what they have, and with what comes before 
   ]);
 });
 
-test("a name of --add-host comes before that of a container, as in /etc/hosts; with the switch off it is not listed", async () => {
-  const extraHosts = [
-    { name: "Api", address: "10.8.0.1" },
-    { name: "printer", address: "10.8.0.2" },
-  ];
-  const asker = { ...WEB, extraHosts };
-  const row = "printer: resolves from --add-host to 10.8.0.2";
-  assert.deepEqual(await rowsOf(portsOf([asker, API]), asker, "api", "printer"), [
-    "api: resolves from --add-host to 10.8.0.1",
-    "api: shadowed --add-host from docker on a to 10.0.0.3+shop-api-1",
-    row,
-  ]);
-  const strict = portsOf([asker, API], [], [], { behaviour: STRICT_BEHAVIOUR });
-  assert.deepEqual(await rowsOf(strict, asker, "api", "printer"), [
-    "api: resolves from docker on a to 10.0.0.3+shop-api-1",
-  ]);
-});
-
 test("names of labels and wildcard aliases are listed; with the switch off a wildcard is a literal name", async () => {
   const [endpoint = anEndpoint()] = API.endpoints;
   const proxy = {

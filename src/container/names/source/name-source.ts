@@ -60,3 +60,6 @@ export interface NameSource {
   /** Takes over from the current source what does not come from settings, containers or networks. */
   succeed?(current: this): void;
 }
+
+/** In the place of a source that settings turn off. */
+export const NO_NAMES: NameSource = { namesFor: () => undefined };

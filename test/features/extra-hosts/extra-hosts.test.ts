@@ -5,15 +5,15 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
-import type { Dns11 } from "../support/program/dns11.ts";
-import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { endLease, startLessee } from "../support/engine/lessee.ts";
-import type { Suite } from "../support/engine/suite.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import type { Dns11 } from "../../support/program/dns11.ts";
+import { SharedDns11 } from "../../support/program/shared-dns11.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { endLease, startLessee } from "../../support/engine/lessee.ts";
+import type { Suite } from "../../support/engine/suite.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const HOST_NAME = "host.docker.internal";
 const UNPRIVILEGED = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];

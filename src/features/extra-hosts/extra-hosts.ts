@@ -2,10 +2,9 @@
  * ExtraHosts: the names that `--add-host` gave a container, for that container alone. Docker writes them only into
  * /etc/hosts, which programs with a resolver of their own never read: nginx, HAProxy, Node's dns.resolve.
  */
-import { LOCAL_SOURCE, LOCAL_SOURCES } from "../../../base/model/local-source.ts";
-import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
-import type { Behaviour } from "../../../base/model/behaviour.ts";
-import { LabelTable } from "../../../base/model/label-table.ts";
+import { LOCAL_SOURCE, LOCAL_SOURCES } from "../../base/model/local-source.ts";
+import { addressBytes, reverseLabels } from "../../base/model/address.ts";
+import { LabelTable } from "../../base/model/label-table.ts";
 import {
   type QuestionName,
   MISS,
@@ -14,10 +13,20 @@ import {
   type OwnName,
   type ReverseName,
   type VisibleNames,
-} from "../../../base/model/visible-names.ts";
-import type { HostEntry } from "../../facts/fact.ts";
-import { packedName, spelledLabels } from "../docker/docker-name.ts";
-import type { NameSource } from "../source/name-source.ts";
+} from "../../base/model/visible-names.ts";
+import type { HostEntry } from "../../container/facts/fact.ts";
+import { packedName, spelledLabels } from "../../container/names/docker/docker-name.ts";
+import { NO_NAMES, type NameSource } from "../../container/names/source/name-source.ts";
+import type { Running } from "../contract.ts";
+
+/** Docker has no such names. */
+export function open(): Running {
+  return { makeNames: ({ isStrict }) => ({ place: "extra-hosts", source: isStrict ? NO_NAMES : GIVEN_NAMES }) };
+}
+
+export const GIVEN_NAMES: NameSource = {
+  namesFor: ({ extraHosts }) => (extraHosts.length === 0 ? undefined : new HostEntries(extraHosts)),
+};
 
 class HostEntries implements VisibleNames {
   readonly places: readonly string[] = [];
@@ -40,7 +49,6 @@ class HostEntries implements VisibleNames {
   }
 
   find({ folded, foldedLength, labelCount, hashOf }: QuestionName, search: NameSearch): number {
-    if (!search.behaviour.answersExtraHosts) return MISS;
     const found = this.#forward.find(folded, foldedLength, hashOf[labelCount] as number);
     if (found === undefined) return MISS;
     search.trace?.record("names", "a name that --add-host (extra_hosts) gave this container");
@@ -54,8 +62,8 @@ class HostEntries implements VisibleNames {
     }
   }
 
-  pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined {
-    return behaviour.answersExtraHosts ? this.#reverse.find(labels, length, hash) : undefined;
+  pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
+    return this.#reverse.find(labels, length, hash);
   }
 }
 
@@ -66,7 +74,3 @@ function withAddress(before: NameAddresses = NO_ADDRESSES, address: Uint8Array):
   const family = address.length === 4 ? "v4" : "v6";
   return { ...before, [family]: Buffer.concat([before[family], address]) };
 }
-
-export const EXTRA_HOSTS: NameSource = {
-  namesFor: ({ extraHosts }) => (extraHosts.length === 0 ? undefined : new HostEntries(extraHosts)),
-};
