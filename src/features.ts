@@ -14,6 +14,7 @@ import { LISTENER } from "./features/listener/feature.ts";
 import { MDNS } from "./features/mdns/feature.ts";
 import { OTHER_NETWORKS } from "./features/other-networks/feature.ts";
 import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
+import { PROJECTS } from "./features/projects/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { SANDBOX } from "./features/sandbox/feature.ts";
 import { SEARCH } from "./features/search/feature.ts";
@@ -25,6 +26,7 @@ export const FEATURES = [
   DEFAULT_BRIDGE,
   EXTRA_HOSTS,
   OTHER_NETWORKS,
+  PROJECTS,
   HOST_NAMES,
   LISTENER,
   LAN,

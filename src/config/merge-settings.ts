@@ -112,7 +112,6 @@ function behaviourOf(precedence: Precedence, isStrict: boolean, cache: CachePoli
     ...mode,
     ...(cache === undefined ? DOCKER_FORWARDING : DEFAULT_FORWARDING),
     ...(cache !== undefined && { caches: cache.bytesMax > 0, servesStale: cache.staleSecondsMax > 0 }),
-    answersProjectNames: precedence.take("project-names"),
     prefersOwnProject: precedence.take("own-project"),
     ttlSeconds: seconds(precedence.take("ttl", mode.ttlSeconds * 1000)),
   };

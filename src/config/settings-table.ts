@@ -134,9 +134,6 @@ export const CORE_SETTINGS = {
     NAME_CHOICES_DEFAULTS.order,
     `the order of several addresses of a name: ${ADDRESS_ORDERS.join(", ")}`,
   ),
-  "project-names": one(BOOLEAN, true, "answer SERVICE.PROJECT with the containers of a Compose service", {
-    strict: false,
-  }),
   "own-project": one(
     BOOLEAN,
     true,

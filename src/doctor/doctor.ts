@@ -14,6 +14,7 @@ import type { ContainerFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "../control/causes/known-container.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { closeQuietly } from "../kernel/libc.ts";
+import type { Within } from "../kernel/net-namespace.ts";
 import { codeOf, reasonOf } from "../base/lib/fault.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
 import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
@@ -34,6 +35,7 @@ import { staleCopyFindings } from "./checks/resolv-conf-check.ts";
 import {
   type ContainerServers,
   type TlsAnswer,
+  knowsDomain,
   queryByTls,
   queryServer,
   tlsFinding,
@@ -47,7 +49,6 @@ import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { otherPolicyFindings, policyFindings, readPolicies } from "./checks/policy-check.ts";
 import { ContainerStates, chosenEnded, endedContainers } from "./checks/container-state.ts";
 import { networkFindings } from "./checks/networks-check.ts";
-import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { loadReports } from "../features/load.ts";
@@ -145,10 +146,8 @@ async function examineAll(
     const inspected = await inspectContainers(context);
     const ended = await endedContainers(context.engine);
     const { chosen, notRunning } = chooseAll(inspected, ended, { container, project, isFixing });
-    const states = new ContainerStates(
-      inspected.map(({ fact }) => fact),
-      ended,
-    );
+    const facts = inspected.map(({ fact }) => fact);
+    const states = new ContainerStates(facts, ended);
     const only = container !== undefined && chosen.length === 1 ? chosen[0]?.fact.id : undefined;
     // They are read before any check queries something.
     const failures =
@@ -160,17 +159,10 @@ async function examineAll(
           );
     const policies = context.status === undefined ? undefined : await readPolicies(context.client);
     const hostFindings = await upstreamFindings(context.hostServers.servers, undefined, context, queryOnce);
-    const projectFindings = await projectNamesFindings(
-      context.status,
-      inspected.map(({ fact }) => fact),
-      knownTo(context.hostServers.servers, (work) => context.runner.within(context.host.network, work)),
-    );
-    const networks = networkFindings(
-      inspected.map(({ fact }) => fact),
-      (id) => inspected[0]?.networkOf(id),
-    );
+    const ofFeatures = await featureFindingsOf(facts, context);
+    const networks = networkFindings(facts, (id) => inspected[0]?.networkOf(id));
     const swarm = await swarmFindings(
-      inspected.map(({ fact }) => fact),
+      facts,
       (id) => inspected[0]?.networkOf(id),
       context.engine,
       async (address, port) => await isReached(context, address, port),
@@ -181,7 +173,7 @@ async function examineAll(
       ...hostFindings,
       ...misleadingFindings(failures),
       ...injectedFindings(failures),
-      ...projectFindings,
+      ...ofFeatures,
       ...networks,
       ...swarm,
       ...(only === undefined && project === undefined
@@ -297,6 +289,17 @@ async function diagnoseContainer(
   } finally {
     closeQuietly(fd);
   }
+}
+
+async function featureFindingsOf(facts: readonly ContainerFact[], context: DoctorContext): Promise<Finding[]> {
+  const { hostServers, runner, host } = context;
+  const within: Within = (work) => runner.within(host.network, work);
+  const isKnownDomain = async (domain: string): Promise<boolean> =>
+    await knowsDomain(within, hostServers.servers, domain);
+  const all = (await loadReports()).map(
+    async (each) => (await each.containersFindings?.({ facts, isKnownDomain }, context)) ?? [],
+  );
+  return (await Promise.all(all)).flat();
 }
 
 async function featureFindings(

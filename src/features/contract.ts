@@ -75,6 +75,8 @@ export interface FeatureReport {
     container: CheckedContainer,
     machine: CheckedMachine,
   ) => readonly Finding[] | Promise<readonly Finding[]>;
+  /** What it says of all containers that run, together. */
+  readonly containersFindings?: (all: CheckedContainers, machine: CheckedMachine) => Promise<readonly Finding[]>;
   /** Columns of `dns11 ps` for these containers. */
   readonly columns?: (containers: readonly ContainerStatus[]) => readonly ContainerColumn[];
   /** Lines of `dns11 explain`; those that are only details come with `-v`. */
@@ -88,6 +90,12 @@ export interface CheckedMachine {
   readonly daemonDns: readonly string[] | undefined;
   /** Reads a file of the engine's host by its path; undefined without one. */
   readonly readHostFile: (path: string) => string | undefined;
+}
+
+export interface CheckedContainers {
+  readonly facts: readonly ContainerFact[];
+  /** Whether one of the servers of the engine's host knows a domain. */
+  readonly isKnownDomain: (domain: string) => Promise<boolean>;
 }
 
 export interface CheckedContainer {

@@ -32,8 +32,6 @@ export interface Behaviour extends ForwardingBehaviour {
   readonly answersSpecialNames: boolean;
   /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
   readonly answersExtraNames: boolean;
-  /** SERVICE.PROJECT is a name of a Compose service. */
-  readonly answersProjectNames: boolean;
   /** Of several containers with one name, those of the client's own Compose project are answered. */
   readonly prefersOwnProject: boolean;
   /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
@@ -113,7 +111,6 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   pipelines: false,
   answersSpecialNames: false,
   answersExtraNames: false,
-  answersProjectNames: false,
   prefersOwnProject: false,
   followsHost: false,
   ttlSeconds: 600,
@@ -134,7 +131,6 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   pipelines: true,
   answersSpecialNames: true,
   answersExtraNames: true,
-  answersProjectNames: true,
   prefersOwnProject: true,
   followsHost: true,
   ttlSeconds: 5,

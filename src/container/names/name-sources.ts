@@ -9,9 +9,9 @@ import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import { ExtraNames } from "./extra/extra-names.ts";
 import { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
-import type { NameSource, NamedContainer, NodeContext } from "./source/name-source.ts";
-import { ProjectNames } from "./projects/project-names.ts";
+import type { NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
 import type { SharedNames } from "./shared-names.ts";
+import type { Labels } from "../facts/labels.ts";
 import type { NameSettings } from "./source/name-settings.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import { StoppedNames } from "./stopped/stopped-names.ts";
@@ -59,11 +59,13 @@ export interface NameContext {
   readonly networkOf: (id: string) => NetworkFact | undefined;
   /** The running containers. */
   readonly containers: () => Iterable<ContainerFact>;
+  /** What all sources would call a container that is not running, beside Docker's names. */
+  readonly namesOf: (stopped: StoppedFact, labels: Labels) => readonly NetworkName[];
   /** To be called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onChange: () => void;
 }
 
-interface NameSourcesParts extends NameContext {
+interface NameSourcesParts extends Omit<NameContext, "namesOf"> {
   readonly settings: NameSettings;
   /** Those that features make: each time as many, in one order. */
   readonly makeNames: ((context: NameContext) => readonly PlacedNames[]) | undefined;
@@ -83,14 +85,18 @@ export class NameSources {
   /** All but those that are shared. Docker's networks come first, because others look into them. */
   readonly #own: readonly NameSource[];
 
-  constructor({ settings, makeNames, shared, ...context }: NameSourcesParts) {
-    const { networks, networkOf, containers, onChange } = context;
+  constructor({ settings, makeNames, shared, ...parts }: NameSourcesParts) {
+    const { networks, networkOf, containers, onChange } = parts;
+    const context: NameContext = {
+      ...parts,
+      namesOf: (stopped, labels) => this.#inOrder.flatMap((each) => each.namesOf?.(stopped, labels) ?? []),
+    };
     this.zones = new ServiceZones(settings, networks, shared?.machines);
     this.swarm = new SwarmNetworks(settings, networks, onChange);
     this.declared = new DeclaredNames(settings, onChange);
     this.engineHost = new EngineHostName(settings, networkOf);
     this.hostDomain = new HostDomainNames({ settings, networkOf, containers, onChange });
-    this.stopped = new StoppedNames(settings, networks.hasAddress.bind(networks));
+    this.stopped = new StoppedNames(settings, context);
     const ofCore: Partial<Record<NamePlace, NameSource>> = {
       "zone-pointers": this.zones.pointers,
       swarm: this.swarm,
@@ -99,7 +105,6 @@ export class NameSources {
       declared: this.declared,
       zones: this.zones,
       "engine-host": this.engineHost,
-      projects: new ProjectNames(settings, networkOf),
       "host-domain": this.hostDomain,
       "extra-names": new ExtraNames(networkOf),
       stopped: this.stopped,

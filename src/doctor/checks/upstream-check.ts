@@ -4,9 +4,11 @@
  */
 import { randomBytes, randomInt } from "node:crypto";
 
+import { queryOf } from "../../base/dns/query.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
-import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
+import { labelsOf, nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import { type TlsFailure, tlsAdvice } from "../../base/model/tls-failure.ts";
@@ -39,6 +41,20 @@ export async function queryServer(
 ): Promise<readonly ExchangeResult[]> {
   const mark = from === "docker" ? within(() => installedMark(memory)) : undefined;
   return await exchange(within, { destination: address, port, message: rootQuery, mark, waitMs: REPLY_TIMEOUT_MS });
+}
+
+/** Whether the first of these servers that replies knows a domain. */
+export async function knowsDomain(within: Within, servers: readonly Server[], domain: string): Promise<boolean> {
+  const labels = labelsOf(domain);
+  if (labels.length === 0) return false;
+  const message = (id: number): Buffer => queryOf({ labels, type: TYPE.SOA, id });
+  for (const { address, port } of servers) {
+    const request = { destination: address, port, message, protocols: ["udp"], waitMs: REPLY_TIMEOUT_MS } as const;
+    const [leg] = await exchange(within, request).catch(() => []);
+    const code = leg?.reply === undefined ? undefined : replyCode(leg.reply, leg.id);
+    if (code !== undefined) return code === "NOERROR";
+  }
+  return false;
 }
 
 /** `remedy`: where the server is set. */

@@ -37,11 +37,11 @@ test("the modes differ in everything", () => {
     assert.notEqual(DEFAULT_BEHAVIOUR[key], STRICT_BEHAVIOUR[key], key);
 });
 
-test("names of projects can be chosen in either mode", () => {
-  const { behaviour } = mergeSettings([flags({ "project-names": false, "own-project": false })]);
-  assert.deepEqual(behaviour, { ...DEFAULT_BEHAVIOUR, answersProjectNames: false, prefersOwnProject: false });
-  const strict = mergeSettings([flags({ strict: true, "project-names": true, "own-project": true })]).behaviour;
-  assert.deepEqual(strict, { ...STRICT_BEHAVIOUR, answersProjectNames: true, prefersOwnProject: true });
+test("whose short name counts can be chosen in either mode", () => {
+  const { behaviour } = mergeSettings([flags({ "own-project": false })]);
+  assert.deepEqual(behaviour, { ...DEFAULT_BEHAVIOUR, prefersOwnProject: false });
+  const strict = mergeSettings([flags({ strict: true, "own-project": true })]).behaviour;
+  assert.deepEqual(strict, { ...STRICT_BEHAVIOUR, prefersOwnProject: true });
 });
 
 test("how servers are queried can be chosen in either mode", () => {

@@ -40,6 +40,12 @@ export interface NamedContainer {
   readonly traits: NameTraits;
 }
 
+/** A name on a network; wildcards begin with "*.". */
+export interface NetworkName {
+  readonly network: string;
+  readonly name: string;
+}
+
 export interface NameSource {
   /** Undefined if it has no names for this container. */
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames | undefined;
@@ -55,6 +61,8 @@ export interface NameSource {
   /** A container is not running; `before` are its facts if it was running until now. */
   putStopped?(fact: StoppedFact, before: ContainerFact | undefined): void;
   removeStopped?(id: string): void;
+  /** What it would call a container that is not running, beside Docker's names. */
+  namesOf?(stopped: StoppedFact, labels: Labels): readonly NetworkName[];
   /** Takes over what the current source knows and this one does not, one thing after the other, and forgets the rest. */
   catchUp?(current: this): Iterable<void>;
   /** Takes over from the current source what does not come from settings, containers or networks. */

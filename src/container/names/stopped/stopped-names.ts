@@ -18,18 +18,18 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import { serviceName } from "../../facts/compose.ts";
 import { type ContainerFact, type StoppedFact, isUserDefined } from "../../facts/fact.ts";
 import { labelStopped } from "../../facts/label-choices.ts";
 import { aliasWildcards, labelNames } from "../../facts/label-names.ts";
-import { effectiveLabels } from "../../facts/labels.ts";
+import { type Labels, effectiveLabels } from "../../facts/labels.ts";
 import { nameKey } from "../docker/docker-name.ts";
+import type { DockerNetworks } from "../docker/networks.ts";
 import { NameEntry } from "../source/name-entry.ts";
-import type { NameSource, NamedContainer } from "../source/name-source.ts";
+import type { NameSource, NamedContainer, NetworkName } from "../source/name-source.ts";
 import type { NameSettings } from "../source/name-settings.ts";
 
 /** Whether a running container has an address on a network now. */
-export type IsTaken = (network: string, address: Uint8Array) => boolean;
+type IsTaken = (network: string, address: Uint8Array) => boolean;
 
 /** One container on one network. */
 interface StoppedEndpoint {
@@ -38,7 +38,7 @@ interface StoppedEndpoint {
   readonly untilMs: number;
   readonly policy: StoppedPolicy;
   /** The switch of a name that Docker does not have; while it is off, there is no such name. */
-  readonly needs?: "answersProjectNames" | "answersExtraNames";
+  readonly needs?: "answersExtraNames";
   /** Its last addresses, where they are known. */
   readonly addresses: readonly Uint8Array[];
 }
@@ -129,16 +129,21 @@ class VisibleStopped implements VisibleNames {
   }
 }
 
+interface StoppedContext {
+  readonly networks: Pick<DockerNetworks, "hasAddress">;
+  readonly namesOf: (stopped: StoppedFact, labels: Labels) => readonly NetworkName[];
+}
+
 export class StoppedNames implements NameSource {
-  readonly #isTaken: IsTaken;
+  readonly #context: StoppedContext;
   readonly #containers = new Map<string, KnownStopped>();
   readonly #tables: StoppedTables = { exact: new LabelTable(), wildcards: new Map() };
   /** What such names mean, where a label does not say so; undefined: always as in Docker. */
   readonly #setting: StoppedPolicy | undefined;
   readonly #labels: LabelPolicy;
 
-  constructor(settings: Pick<NameSettings, "stopped" | "labels">, isTaken: IsTaken) {
-    this.#isTaken = isTaken;
+  constructor(settings: Pick<NameSettings, "stopped" | "labels">, context: StoppedContext) {
+    this.#context = context;
     this.#setting = settings.stopped;
     this.#labels = settings.labels;
   }
@@ -194,14 +199,15 @@ export class StoppedNames implements NameSource {
   namesFor({ endpoints }: ContainerFact): VisibleNames | undefined {
     if (this.#setting === undefined) return undefined;
     const networks = endpoints.map(({ networkName }) => networkName).filter(isUserDefined);
-    return new VisibleStopped(this.#tables, new Set(networks), this.#isTaken);
+    const { networks: docker } = this.#context;
+    return new VisibleStopped(this.#tables, new Set(networks), docker.hasAddress.bind(docker));
   }
 
   /** Puts the names of a container into the tables: SERVICE.PROJECT, its label's, wildcards, NAME, and NAME.NETWORK. */
   #list({ fact, last }: Omit<KnownStopped, "listed">): Listed[] {
     const labels = effectiveLabels(fact, this.#labels);
     const { policy } = labelStopped(labels, this.#setting ?? "forward");
-    const service = serviceName(labels);
+    const others = this.#context.namesOf(fact, labels);
     const labelled = labelNames(labels).names;
     const listed: Listed[] = [];
     const list = (name: string, endpoint: StoppedEndpoint, table: Listed["table"] = this.#tables.exact): void => {
@@ -220,7 +226,7 @@ export class StoppedNames implements NameSource {
         addresses: last.get(network) ?? [],
       };
       const extra: StoppedEndpoint = { ...endpoint, needs: "answersExtraNames" };
-      if (service !== undefined) list(service, { ...endpoint, needs: "answersProjectNames" });
+      for (const { name } of others.filter((each) => each.network === network)) list(name, endpoint);
       for (const name of [...labelled, ...aliasWildcards(names, network).names]) {
         if (name.startsWith(WILDCARD)) list(name.slice(WILDCARD.length), extra, this.#wildcardsOf(network));
         else list(name, extra);

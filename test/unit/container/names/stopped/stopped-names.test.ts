@@ -10,6 +10,7 @@ import { EVERYBODY } from "../../../../../src/base/model/declared-name.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import type { StoppedPolicy } from "../../../../../src/base/model/name-choices.ts";
 import { decide } from "../../../../../src/container/attach/decision.ts";
+import type { PlacedNames } from "../../../../../src/container/names/name-sources.ts";
 import type { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, StoppedFact } from "../../../../../src/container/facts/fact.ts";
 import { stoppedFact } from "../../../../../src/container/watch/translate.ts";
@@ -90,27 +91,46 @@ test("one that was created, or stopped before dns11 started, has no last address
   assert.equal(ask(directory, "db"), "forwarded");
 });
 
-test("the name of its service in its project, and those of its label, stay local as long as their switches are on", () => {
-  const labels = {
-    "com.docker.compose.project": "Shop",
-    "com.docker.compose.service": "store",
-    "io.dns11.names": "extra.test *.wild.test",
-  };
+test("what another source would call it stays local, too", () => {
+  const isCalled = (name: string): readonly PlacedNames[] => [
+    {
+      place: "projects",
+      source: {
+        namesFor: () => undefined,
+        namesOf: ({ networks }) => networks.map(({ name: network }) => ({ name, network })),
+      },
+    },
+  ];
+  const directory = aDirectory([asker], {
+    names: { stopped: "nxdomain" },
+    networks: ["one", "two"],
+    makeNames: () => isCalled("store.shop"),
+  });
+  directory.putStopped(stopped("db"));
+  assert.equal(ask(directory, "Store.shop"), "NXDOMAIN");
+  assert.equal(ask(directory, "other.shop"), "forwarded");
+  const next = succeed(directory, { stopped: "nxdomain" }, { makeNames: () => isCalled("other.shop") });
+  assert.equal(ask(next, "store.shop"), "forwarded");
+  assert.equal(ask(next, "other.shop"), "NXDOMAIN");
+  next.removeStopped("db");
+  assert.equal(ask(next, "other.shop"), "forwarded");
+});
+
+test("the names of its label stay local as long as their switch is on", () => {
+  const labels = { "io.dns11.names": "extra.test *.wild.test" };
   for (const [setting, expected] of [
     ["nxdomain", "NXDOMAIN"],
     ["last-address", "10.1.0.2"],
     ["forward", "forwarded"],
   ] as const) {
     const directory = directoryOf(setting, container("db", "10.1.0.2", { labels }));
-    assert.equal(ask(directory, "store.shop"), "10.1.0.2");
+    assert.equal(ask(directory, "extra.test"), "10.1.0.2");
     stop(directory, stopped("db", { labels }));
-    for (const name of ["store.shop", "extra.test"]) assert.equal(ask(directory, name), expected, `${setting} ${name}`);
-    const without = { ...DEFAULT_BEHAVIOUR, answersProjectNames: false, answersExtraNames: false };
-    for (const name of ["store.shop", "extra.test"])
-      assert.equal(ask(directory, name, TYPE.A, asker, without), "forwarded", name);
-    assert.equal(ask(directory, "other.shop"), "forwarded");
+    assert.equal(ask(directory, "extra.test"), expected, setting);
+    const without = { ...DEFAULT_BEHAVIOUR, answersExtraNames: false };
+    assert.equal(ask(directory, "extra.test", TYPE.A, asker, without), "forwarded");
     directory.removeStopped("db");
-    for (const name of ["store.shop", "extra.test"]) assert.equal(ask(directory, name), "forwarded", name);
+    assert.equal(ask(directory, "extra.test"), "forwarded");
   }
 });
 

@@ -3,25 +3,42 @@
  * apart. A container sees it on its own networks first, then on those that the setting `visible` adds. A name that is no
  * service of the project is forwarded, because a project can have the name of a public domain.
  */
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { addressBytes } from "../../../base/model/address.ts";
-import { presentation, wireLabels } from "../../../base/dns/name.ts";
-import { LabelTable } from "../../../base/model/label-table.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { addressBytes } from "../../base/model/address.ts";
+import { presentation, wireLabels } from "../../base/dns/name.ts";
+import { LabelTable } from "../../base/model/label-table.ts";
 import {
   MISS,
   type NameSearch,
   type OwnName,
   type QuestionName,
   type VisibleNames,
-} from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/name-choices.ts";
-import { serviceName } from "../../facts/compose.ts";
-import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
-import { apartLast } from "../source/apart-last.ts";
-import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
-import type { NameSource, NamedContainer } from "../source/name-source.ts";
-import { type Visibility, visibilityOf } from "../source/visibility.ts";
-import type { NameSettings } from "../source/name-settings.ts";
+} from "../../base/model/visible-names.ts";
+import type { VisibleSetting } from "../../base/model/name-choices.ts";
+import { serviceName } from "../../container/facts/compose.ts";
+import type { Labels } from "../../container/facts/labels.ts";
+import { featureValues } from "../../config/setting.ts";
+import { type ContainerFact, type NetworkFact, type StoppedFact, isUserDefined } from "../../container/facts/fact.ts";
+import { apartLast } from "../../container/names/source/apart-last.ts";
+import { type EndpointAddresses, NameEntry } from "../../container/names/source/name-entry.ts";
+import {
+  NO_NAMES,
+  type NameSource,
+  type NamedContainer,
+  type NetworkName,
+} from "../../container/names/source/name-source.ts";
+import { type Visibility, visibilityOf } from "../../container/names/source/visibility.ts";
+import type { Running } from "../contract.ts";
+import { PROJECTS } from "./feature.ts";
+
+export function open(): Running {
+  return {
+    makeNames: (settings, { networkOf }) => {
+      const isOn = featureValues(PROJECTS.settings, settings)["project-names"];
+      return { place: "projects", source: isOn ? new ProjectNames(settings.visible, networkOf) : NO_NAMES };
+    },
+  };
+}
 
 type NetworkOf = (id: string) => NetworkFact | undefined;
 
@@ -65,7 +82,6 @@ class VisibleServices implements VisibleNames {
   }
 
   find({ folded, foldedLength, labelCount, hashOf }: QuestionName, search: NameSearch): number {
-    if (!search.behaviour.answersProjectNames) return MISS;
     const service = this.#services.find(folded, foldedLength, hashOf[labelCount] as number);
     if (service === undefined) return MISS;
     for (const id of this.#own) {
@@ -119,7 +135,7 @@ export class ProjectNames implements NameSource {
   readonly #networkOf: NetworkOf;
   readonly #visible: VisibleSetting;
 
-  constructor({ visible }: Pick<NameSettings, "visible">, networkOf: NetworkOf) {
+  constructor(visible: VisibleSetting, networkOf: NetworkOf) {
     this.#networkOf = networkOf;
     this.#visible = visible;
   }
@@ -148,6 +164,11 @@ export class ProjectNames implements NameSource {
     const service = this.#services.get(key);
     service?.remove(id);
     if (service?.byNetwork.size === 0) this.#services.delete(key);
+  }
+
+  namesOf({ networks }: StoppedFact, labels: Labels): readonly NetworkName[] {
+    const name = serviceName(labels);
+    return name === undefined ? [] : networks.map(({ name: network }) => ({ name, network }));
   }
 
   namesFor(container: ContainerFact): VisibleNames {

@@ -4,15 +4,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
-import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
-import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
-import type { VisibleSetting } from "../../../../../src/base/model/name-choices.ts";
-import type { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact, EndpointFact } from "../../../../../src/container/facts/fact.ts";
-import { projectNamesFindings } from "../../../../../src/doctor/checks/project-names-check.ts";
-import { TYPE, aContainer, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { aDirectory, answerTo, succeed } from "../../../support/names.ts";
+import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import { COMPOSE_LABEL } from "../../../src/base/model/compose-labels.ts";
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
+import { LABEL_DEFAULTS } from "../../../src/base/model/label-policy.ts";
+import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
+import type { ContainerFact, EndpointFact } from "../../../src/container/facts/fact.ts";
+import { ProjectNames, open } from "../../../src/features/projects/projects.ts";
+import { containersFindings } from "../../../src/features/projects/report.ts";
+import { declaredIn } from "../../support/scripted/declarations.ts";
+import { TYPE, aContainer, anEndpoint } from "../../support/scripted/builders.ts";
+import { composed, portsOf } from "../../unit/support/control-ports.ts";
+import { rowsOf } from "../../unit/support/listed-names.ts";
+import { type DirectoryParts, aDirectory, answerTo, succeed } from "../../unit/support/names.ts";
 
 function labelsOf(project: string, service: string): Record<string, string> {
   return { [COMPOSE_LABEL.project]: project, [COMPOSE_LABEL.service]: service };
@@ -45,8 +50,14 @@ const ALL = [shopDb, blogDb, shopWeb, farApi, stranger];
 
 function directoryOf(containers: readonly ContainerFact[], visible: VisibleSetting = "network"): Directory {
   const networks = ["shared", { name: "shop_net", project: "shop" }, { name: "far_net", project: "far" }];
-  return aDirectory(containers, { names: { visible }, networks });
+  return aDirectory(containers, { networks, makeNames: makeNames(visible) });
 }
+
+function makeNames(visible: VisibleSetting): NonNullable<DirectoryParts["makeNames"]> {
+  return ({ networkOf }) => [{ place: "projects", source: new ProjectNames(visible, networkOf) }];
+}
+
+const NO_IMAGE_LABELS = { labels: {}, source: "known" as const };
 
 interface Asking {
   readonly name: string;
@@ -72,7 +83,7 @@ test("replicas are all answered, and follow their containers; health applies as 
   const second = member("shop", "db", { shared: "10.1.0.7" }, { id: "shop-db-2", health: "unhealthy" });
   const before = directoryOf([...ALL, second]);
   assert.equal(ask(before, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.7");
-  const directory = succeed(before, { health: "exclude" });
+  const directory = succeed(before, { health: "exclude" }, { makeNames: makeNames("network") });
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
   directory.removeContainer("shop-db-1");
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.7");
@@ -107,7 +118,11 @@ test("labels of an image claim no project, and docker compose run is no replica"
   const labels = { ...oneOff.labels, [COMPOSE_LABEL.oneOff]: "True" };
   const directory = directoryOf([...ALL, claiming, { ...oneOff, labels }]);
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
-  const trusting = succeed(directory, { labels: { ...LABEL_DEFAULTS, trustsImages: true } });
+  const trusting = succeed(
+    directory,
+    { labels: { ...LABEL_DEFAULTS, trustsImages: true } },
+    { makeNames: makeNames("network") },
+  );
   assert.equal(ask(trusting, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.66");
 });
 
@@ -144,12 +159,34 @@ test("an image's label chooses no project for its container", () => {
   assert.equal(ask(directoryOf(ALL), claiming, { name: "db" }), "10.1.0.2 10.1.0.3");
 });
 
-test("nothing of it in strict mode", () => {
+test("the setting turns it off, as strict mode does", () => {
+  const context = { networkOf: () => undefined } as never;
+  const namesWith = (values: object): unknown => {
+    const made = open().makeNames?.(mergeSettings([{ source: "flag", values, where: String }]), context);
+    return made?.source.namesFor(stranger, undefined);
+  };
+  assert.notEqual(namesWith({}), undefined);
+  assert.notEqual(namesWith({ strict: true, "project-names": true }), undefined);
+  assert.equal(namesWith({ "project-names": false }), undefined);
+  assert.equal(namesWith({ strict: true }), undefined);
+});
+
+test("a container that does not run has the name on each of its networks", () => {
+  const names = new ProjectNames("network", () => undefined);
+  const networks = ["one", "two"].map((name) => ({ name, names: [] }));
+  const stopped = { id: "db", name: "db", sinceMs: 0, labels: {}, imageLabels: NO_IMAGE_LABELS, networks };
+  assert.deepEqual(
+    names.namesOf(stopped, labelsOf("Shop", "store")),
+    ["one", "two"].map((network) => ({ network, name: "store.shop" })),
+  );
+  assert.deepEqual(names.namesOf(stopped, {}), []);
+});
+
+test("strict mode chooses no project for a short name", () => {
   const directory = directoryOf(ALL, "all");
   const behaviour = STRICT_BEHAVIOUR;
   assert.equal(ask(directory, shopWeb, { name: "db", behaviour }), "10.1.0.2 10.1.0.3");
   assert.equal(ask(directory, stranger, { name: "db", behaviour }), "10.1.0.2 10.1.0.3");
-  assert.equal(ask(directory, stranger, { name: "db.shop", behaviour }), "forwarded");
 });
 
 test("the doctor warns about projects named like networks or public domains, where project names are on", async () => {
@@ -160,14 +197,46 @@ test("the doctor warns about projects named like networks or public domains, whe
     member("app_net", "db", { app_net: "10.1.0.4" }),
     member("shop-eu", "db", { app_net: "10.1.0.5" }),
   ];
-  const isKnown = async (domain: string): Promise<boolean> => await Promise.resolve(["app", "de"].includes(domain));
-  const findings = await projectNamesFindings(status(true), facts, isKnown);
+  const isKnownDomain = async (domain: string): Promise<boolean> =>
+    await Promise.resolve(["app", "de"].includes(domain));
+  const all = { facts, isKnownDomain };
+  const findings = await containersFindings(all, { status: status(true) });
   assert.deepEqual(
     findings.map(
       ({ state, detail }) => `${state} ${/project "([^"]+)" has the name of a (\w+)/.exec(detail)?.slice(1).join(" ")}`,
     ),
     ["warning app public", "warning de public", "warning app_net network"],
   );
-  assert.deepEqual(await projectNamesFindings(status(false), facts, isKnown), []);
-  assert.deepEqual(await projectNamesFindings(undefined, facts, isKnown), []);
+  assert.deepEqual(await containersFindings(all, { status: status(false) }), []);
+  assert.deepEqual(await containersFindings(all, { status: undefined }), []);
+});
+
+test("of two networks, that of which does not keep its containers apart is answered; the only one is, whatever it does", () => {
+  const client = member("x", "client", { closed: "10.1.0.9", open: "10.2.0.9" });
+  const answers = (addresses: Readonly<Record<string, string>>, apartBy: string | undefined): string => {
+    const closed = { name: "closed", ...(apartBy !== undefined && { apartBy }) };
+    const parts = { networks: [closed, "open"], makeNames: makeNames("network") };
+    return ask(aDirectory([client, member("shop", "db", addresses)], parts), client, { name: "db.shop" });
+  };
+  const both = { closed: "10.1.0.2", open: "10.2.0.2" };
+  assert.equal(answers(both, "enable_icc=false"), "10.2.0.2");
+  assert.equal(answers(both, undefined), "10.1.0.2");
+  assert.equal(answers({ closed: "10.1.0.2" }, "enable_icc=false"), "10.1.0.2");
+});
+
+test("they are listed with their network, and with what comes before them", async () => {
+  const [web, api, db] = [
+    composed("shop", "web", "a", 2),
+    composed("shop", "api", "ab", 3),
+    composed("shop", "db", "b", 4),
+  ];
+  const prepare = (directory: Directory): void =>
+    directory.names.declared.set(declaredIn("records: { api.shop: 10.9.9.8 }"));
+  const ports = portsOf([web, api, db], [], [], { prepare, makeNames: makeNames("all") });
+  assert.deepEqual(await rowsOf(ports, web, "api.shop", "web.shop", "db.shop"), [
+    "api.shop: resolves from declared for everybody to 10.9.9.8",
+    "api.shop: shadowed declared for everybody from project name on a to 10.0.0.3+shop-api-1",
+    "db.shop: resolves from project name on b to 10.0.0.4+shop-db-1",
+    "web.shop: resolves from project name on a to 10.0.0.2+shop-web-1",
+  ]);
 });
