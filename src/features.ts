@@ -4,6 +4,7 @@ import { DNSTAP } from "./features/dnstap/feature.ts";
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
 import { EXTRA_HOSTS } from "./features/extra-hosts/feature.ts";
+import { EXTRA_NAMES } from "./features/extra-names/feature.ts";
 import { FAMILIES } from "./features/families/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
 import { KERNEL_ANSWERS } from "./features/kernel-answers/feature.ts";
@@ -27,6 +28,7 @@ export const FEATURES = [
   EXTRA_HOSTS,
   OTHER_NETWORKS,
   PROJECTS,
+  EXTRA_NAMES,
   HOST_NAMES,
   LISTENER,
   LAN,

@@ -11,7 +11,7 @@ import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./facts/fact.ts";
 import { labelAnswers } from "./facts/label-choices.ts";
-import { effectiveLabels } from "./facts/labels.ts";
+import { type Labels, effectiveLabels } from "./facts/labels.ts";
 import { guard } from "../base/lib/guard.ts";
 import { inSlices } from "../base/lib/slices.ts";
 import type { DefaultBridgeSetting } from "../base/model/name-choices.ts";
@@ -34,6 +34,12 @@ export interface RosterParts {
   /** Whether a policy is enforced for a container, so that it may not opt out. */
   readonly isEnforced?: (containerId: string) => boolean;
   readonly labelPolicy: LabelPolicy;
+  /** What features find wrong with the labels of a container; `labels` are those that count. */
+  readonly labelWarnings?: (
+    fact: ContainerFact,
+    labels: Labels,
+    policy: LabelPolicy,
+  ) => readonly (string | undefined)[];
   readonly defaultBridge: DefaultBridgeSetting;
   /** Called when a container has changed that others, and perhaps the host, have as a server. */
   readonly onOthers?: () => void;
@@ -165,11 +171,19 @@ export class Roster {
   }
 
   #decided(fact: ContainerFact): Decision {
-    const { nodes, quarantineOf, isEnforced } = this.#parts;
+    const { nodes, quarantineOf, isEnforced, labelWarnings } = this.#parts;
+    const policy = this.#labelPolicy;
     if (nodes.isDetached(fact)) return DETACHED;
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
     const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
-    const decided = decide(fact, this.#only, this.#labelPolicy, defaultBridge, () => isEnforced?.(fact.id) === true);
+    const decided = decide(
+      fact,
+      this.#only,
+      policy,
+      defaultBridge,
+      () => isEnforced?.(fact.id) === true,
+      (labels) => labelWarnings?.(fact, labels, policy) ?? [],
+    );
     const decision = this.#withBesides(fact, decided);
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);

@@ -7,6 +7,7 @@ import type { Log } from "../base/log/log.ts";
 import type { ReportEvent } from "../base/model/event.ts";
 import type { Finding } from "../base/model/finding.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
+import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Server, View } from "../base/model/view.ts";
 import type { Settings } from "../config/settings.ts";
@@ -15,6 +16,7 @@ import type { Decision } from "../container/attach/decision.ts";
 import type { NamespaceExtra } from "../container/attach/namespace-extra.ts";
 import type { Reconciler } from "../container/attach/reconciler.ts";
 import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
+import type { Labels } from "../container/facts/labels.ts";
 import type { OpenSharedEndpoint, OpenSubnetEndpoint } from "../container/host-address/endpoints.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { SearchList } from "../container/kind/resolv-conf-text.ts";
@@ -213,6 +215,8 @@ interface ForContainers {
    * containers and networks as they do. Each reload makes another one, which succeeds it.
    */
   makeNames?(settings: Settings, context: NameContext): PlacedNames;
+  /** What is wrong with the labels of a container that it reads; `labels` are those that count by this policy. */
+  labelWarnings?(fact: ContainerFact, labels: Labels, policy: LabelPolicy): readonly (string | undefined)[];
   /** Who asks and is no container, but is shown as one. */
   readonly outsiders?: Outsiders | undefined;
   /** What serves a container besides, or instead of, this decision about it, for the reason of a skip. The decision is not in force yet. */

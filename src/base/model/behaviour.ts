@@ -30,8 +30,6 @@ export interface Behaviour extends ForwardingBehaviour {
   readonly pipelines: boolean;
   /** Special-use names (RFC 6761: localhost, invalid, onion ...) are answered locally. */
   readonly answersSpecialNames: boolean;
-  /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
-  readonly answersExtraNames: boolean;
   /** Of several containers with one name, those of the client's own Compose project are answered. */
   readonly prefersOwnProject: boolean;
   /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
@@ -110,7 +108,6 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   compresses: false,
   pipelines: false,
   answersSpecialNames: false,
-  answersExtraNames: false,
   prefersOwnProject: false,
   followsHost: false,
   ttlSeconds: 600,
@@ -130,7 +127,6 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   compresses: true,
   pipelines: true,
   answersSpecialNames: true,
-  answersExtraNames: true,
   prefersOwnProject: true,
   followsHost: true,
   ttlSeconds: 5,

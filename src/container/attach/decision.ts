@@ -10,7 +10,6 @@ import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
 import { sharedWith } from "../facts/shared-network.ts";
 import { CHOICE_LABELS, choiceWarnings } from "../facts/label-choices.ts";
-import { NAMES_LABEL, aliasWildcards, labelNames } from "../facts/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
 import { ZONE_LABELS, serviceWarning } from "../facts/label-service.ts";
 import { hasOwnStack } from "../facts/runtime.ts";
@@ -29,12 +28,14 @@ export function sharedText(other: string): string {
   return `it shares the network namespace of container ${other} and is served exactly if that one is`;
 }
 
+/** `warningsOf`: what else is wrong with the labels that count. */
 export function decide(
   fact: ContainerFact,
   only: readonly OnlyFilter[],
   policy: LabelPolicy = LABEL_DEFAULTS,
   defaultBridge: DefaultBridgeSetting | "node" = "off",
   isEnforced: () => boolean = () => false,
+  warningsOf: (labels: Labels) => readonly (string | undefined)[] = () => [],
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
@@ -54,11 +55,9 @@ export function decide(
     ignoredLabelWarning(DNS_LABEL, fact, policy),
     ...choiceWarnings(labels),
     ...CHOICE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
-    labelNames(labels).warning,
-    ignoredLabelWarning(NAMES_LABEL, fact, policy),
+    ...warningsOf(labels),
     serviceWarning(labels),
     ...ZONE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
-    ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
   ];
   const decision = decideByNetworks(fact, isSelected(fact, labels, only), defaultBridge);
   if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);

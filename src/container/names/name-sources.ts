@@ -6,7 +6,6 @@ import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
-import { ExtraNames } from "./extra/extra-names.ts";
 import { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
@@ -106,7 +105,6 @@ export class NameSources {
       zones: this.zones,
       "engine-host": this.engineHost,
       "host-domain": this.hostDomain,
-      "extra-names": new ExtraNames(networkOf),
       stopped: this.stopped,
     };
     const elsewhere = shared?.sources ?? [];

@@ -370,6 +370,7 @@ export class EngineSide implements ContainerSide {
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
+      labelWarnings: (...about) => this.features.flatMap((each) => each.labelWarnings?.(...about) ?? []),
       besides: (fact, decision) => this.features.flatMap((each) => each.besides?.(fact, decision) ?? []),
       attach: (...decided) => this.#attach(...decided),
       onOthers: () => this.viewsChanged(),

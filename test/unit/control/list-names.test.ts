@@ -4,7 +4,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
@@ -107,28 +106,6 @@ test("declared names are listed with what they have, and with what comes before 
     'twice.test: shadowed declared for project "shop" from declared for everybody to 10.9.9.6',
     "web: resolves from docker on a to 10.0.0.2+shop-web-1",
     "web: shadowed network a from declared for everybody to 10.9.9.9",
-  ]);
-});
-
-test("names of labels and wildcard aliases are listed; with the switch off a wildcard is a literal name", async () => {
-  const [endpoint = anEndpoint()] = API.endpoints;
-  const proxy = {
-    ...API,
-    labels: { ...API.labels, "io.dns11.names": "extra.test *.apps.test web" },
-    endpoints: [{ ...endpoint, names: [...endpoint.names, "*.shop.test"] }],
-  };
-  const names = ["extra.test", "*.apps.test", "*.shop.test", "web"];
-  assert.deepEqual(await rowsOf(portsOf([WEB, proxy]), WEB, ...names), [
-    "*.apps.test: resolves from wildcard on a to 10.0.0.3+shop-api-1",
-    "*.shop.test: resolves from wildcard on a to 10.0.0.3+shop-api-1",
-    "extra.test: resolves from label io.dns11.names on a to 10.0.0.3+shop-api-1",
-    "web: resolves from docker on a to 10.0.0.2+shop-web-1",
-    "web: shadowed network a from label io.dns11.names on a to 10.0.0.3+shop-api-1",
-  ]);
-  const strict = portsOf([WEB, proxy], [], [], { behaviour: STRICT_BEHAVIOUR });
-  assert.deepEqual(await rowsOf(strict, WEB, ...names), [
-    "*.shop.test: resolves from docker on a to 10.0.0.3+shop-api-1",
-    "web: resolves from docker on a to 10.0.0.2+shop-web-1",
   ]);
 });
 

@@ -20,7 +20,6 @@ import {
 } from "../../../base/model/visible-names.ts";
 import { type ContainerFact, type StoppedFact, isUserDefined } from "../../facts/fact.ts";
 import { labelStopped } from "../../facts/label-choices.ts";
-import { aliasWildcards, labelNames } from "../../facts/label-names.ts";
 import { type Labels, effectiveLabels } from "../../facts/labels.ts";
 import { nameKey } from "../docker/docker-name.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
@@ -37,8 +36,6 @@ interface StoppedEndpoint {
   readonly container: string;
   readonly untilMs: number;
   readonly policy: StoppedPolicy;
-  /** The switch of a name that Docker does not have; while it is off, there is no such name. */
-  readonly needs?: "answersExtraNames";
   /** Its last addresses, where they are known. */
   readonly addresses: readonly Uint8Array[];
 }
@@ -85,8 +82,8 @@ class VisibleStopped implements VisibleNames {
     const { folded, foldedLength, labelCount, hashOf } = name;
     const exact = this.#tables.exact.find(folded, foldedLength, hashOf[labelCount] as number);
     if (exact === undefined && this.#tables.wildcards.size === 0) return MISS;
-    const found = exact === undefined ? [] : this.#own(exact.values(), search);
-    const own = found.length > 0 ? found : this.#own(this.#below(name), search);
+    const found = exact === undefined ? [] : this.#own(exact.values());
+    const own = found.length > 0 ? found : this.#own(this.#below(name));
     if (own.length === 0) return MISS;
     const rank = Math.max(-1, ...own.map(({ policy }) => RANKS.indexOf(policy)));
     const policy = RANKS[rank] ?? "forward";
@@ -102,12 +99,9 @@ class VisibleStopped implements VisibleNames {
     for (const network of this.#networks) yield* wildcards.get(network)?.find(name)?.values() ?? [];
   }
 
-  #own(endpoints: Iterable<StoppedEndpoint>, { behaviour }: NameSearch): StoppedEndpoint[] {
+  #own(endpoints: Iterable<StoppedEndpoint>): StoppedEndpoint[] {
     const nowMs = Date.now();
-    return [...endpoints].filter(
-      ({ network, untilMs, needs }) =>
-        untilMs > nowMs && this.#networks.has(network) && (needs === undefined || behaviour[needs]),
-    );
+    return [...endpoints].filter(({ network, untilMs }) => untilMs > nowMs && this.#networks.has(network));
   }
 
   /** An address that another container has by now is not the name's any more. */
@@ -203,12 +197,11 @@ export class StoppedNames implements NameSource {
     return new VisibleStopped(this.#tables, new Set(networks), docker.hasAddress.bind(docker));
   }
 
-  /** Puts the names of a container into the tables: SERVICE.PROJECT, its label's, wildcards, NAME, and NAME.NETWORK. */
+  /** Puts the names of a container into the tables: those of other sources, NAME, and NAME.NETWORK. */
   #list({ fact, last }: Omit<KnownStopped, "listed">): Listed[] {
     const labels = effectiveLabels(fact, this.#labels);
     const { policy } = labelStopped(labels, this.#setting ?? "forward");
     const others = this.#context.namesOf(fact, labels);
-    const labelled = labelNames(labels).names;
     const listed: Listed[] = [];
     const list = (name: string, endpoint: StoppedEndpoint, table: Listed["table"] = this.#tables.exact): void => {
       const key = nameKey(name);
@@ -225,13 +218,10 @@ export class StoppedNames implements NameSource {
         policy,
         addresses: last.get(network) ?? [],
       };
-      const extra: StoppedEndpoint = { ...endpoint, needs: "answersExtraNames" };
-      for (const { name } of others.filter((each) => each.network === network)) list(name, endpoint);
-      for (const name of [...labelled, ...aliasWildcards(names, network).names]) {
-        if (name.startsWith(WILDCARD)) list(name.slice(WILDCARD.length), extra, this.#wildcardsOf(network));
-        else list(name, extra);
+      for (const { name } of others.filter((each) => each.network === network)) {
+        if (name.startsWith(WILDCARD)) list(name.slice(WILDCARD.length), endpoint, this.#wildcardsOf(network));
+        else list(name, endpoint);
       }
-      // Last, because no switch turns them off.
       for (const name of names.slice(0, LIMITS.stoppedNames)) {
         list(name, endpoint);
         list(`${name}.${network}`, endpoint);

@@ -5,11 +5,11 @@ import assert from "node:assert/strict";
 import { afterEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../../../src/base/limits.ts";
-import { type Behaviour, DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { EVERYBODY } from "../../../../../src/base/model/declared-name.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import type { StoppedPolicy } from "../../../../../src/base/model/name-choices.ts";
 import { decide } from "../../../../../src/container/attach/decision.ts";
+import type { NetworkName } from "../../../../../src/container/names/source/name-source.ts";
 import type { PlacedNames } from "../../../../../src/container/names/name-sources.ts";
 import type { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, StoppedFact } from "../../../../../src/container/facts/fact.ts";
@@ -54,8 +54,8 @@ function stop(directory: Directory, fact: StoppedFact): void {
   directory.removeContainer(fact.id);
 }
 
-function ask(directory: Directory, name: string, type?: number, client = asker, behaviour?: Behaviour): string {
-  return answerTo(directory.viewOf(client), name, type, behaviour);
+function ask(directory: Directory, name: string, type?: number, client = asker): string {
+  return answerTo(directory.viewOf(client), name, type);
 }
 
 test("a container that stops has no address, but its names stay local, as the setting says", () => {
@@ -91,72 +91,33 @@ test("one that was created, or stopped before dns11 started, has no last address
   assert.equal(ask(directory, "db"), "forwarded");
 });
 
-test("what another source would call it stays local, too", () => {
-  const isCalled = (name: string): readonly PlacedNames[] => [
-    {
-      place: "projects",
-      source: {
-        namesFor: () => undefined,
-        namesOf: ({ networks }) => networks.map(({ name: network }) => ({ name, network })),
-      },
-    },
-  ];
+test("what other sources would call it stays local, too, wildcards on its networks alone", () => {
+  const isCalled = (...names: readonly NetworkName[]): (() => readonly PlacedNames[]) => {
+    const namesOf = ({ networks }: StoppedFact): readonly NetworkName[] =>
+      names.filter(({ network }) => networks.some(({ name }) => name === network));
+    return () => [{ place: "projects", source: { namesFor: () => undefined, namesOf } }];
+  };
+  const onOne = (name: string): NetworkName => ({ network: "one", name });
+  const names = ["store.shop", "*.apps.test", "*.two.apps.test"].map(onOne);
   const directory = aDirectory([asker], {
     names: { stopped: "nxdomain" },
     networks: ["one", "two"],
-    makeNames: () => isCalled("store.shop"),
+    makeNames: isCalled(...names, { network: "two", name: "*.far.test" }),
   });
-  directory.putStopped(stopped("db"));
-  assert.equal(ask(directory, "Store.shop"), "NXDOMAIN");
-  assert.equal(ask(directory, "other.shop"), "forwarded");
-  const next = succeed(directory, { stopped: "nxdomain" }, { makeNames: () => isCalled("other.shop") });
-  assert.equal(ask(next, "store.shop"), "forwarded");
+  directory.putStopped(stopped("db", { networks: ["one", "two"].map((name) => ({ name, names: ["db"] })) }));
+  for (const name of ["Store.shop", "any.apps.test", "a.two.apps.test"])
+    assert.equal(ask(directory, name), "NXDOMAIN", name);
+  for (const name of ["other.shop", "apps.test", "a.far.test"]) assert.equal(ask(directory, name), "forwarded", name);
+  const next = succeed(directory, { stopped: "nxdomain" }, { makeNames: isCalled(onOne("other.shop")) });
+  for (const name of ["store.shop", "any.apps.test"]) assert.equal(ask(next, name), "forwarded", name);
   assert.equal(ask(next, "other.shop"), "NXDOMAIN");
   next.removeStopped("db");
   assert.equal(ask(next, "other.shop"), "forwarded");
+  directory.removeStopped("db");
+  assert.equal(ask(directory, "any.apps.test"), "forwarded");
 });
 
-test("the names of its label stay local as long as their switch is on", () => {
-  const labels = { "io.dns11.names": "extra.test *.wild.test" };
-  for (const [setting, expected] of [
-    ["nxdomain", "NXDOMAIN"],
-    ["last-address", "10.1.0.2"],
-    ["forward", "forwarded"],
-  ] as const) {
-    const directory = directoryOf(setting, container("db", "10.1.0.2", { labels }));
-    assert.equal(ask(directory, "extra.test"), "10.1.0.2");
-    stop(directory, stopped("db", { labels }));
-    assert.equal(ask(directory, "extra.test"), expected, setting);
-    const without = { ...DEFAULT_BEHAVIOUR, answersExtraNames: false };
-    assert.equal(ask(directory, "extra.test", TYPE.A, asker, without), "forwarded");
-    directory.removeStopped("db");
-    assert.equal(ask(directory, "extra.test"), "forwarded");
-  }
-});
-
-test("names below a wildcard of a stopped container stay local on its networks, and no others", () => {
-  const networks = [
-    { name: "one", names: ["proxy", "*.apps.test", "*.*.bad"] },
-    { name: "two", names: ["proxy", "*.two.apps.test", "*.far.test"] },
-  ];
-  const directory = directoryOf("nxdomain");
-  directory.putStopped(stopped("proxy", { networks, labels: { "io.dns11.names": "*.label.test" } }));
-  for (const name of ["shop.apps.test", "a.two.apps.test", "x.label.test"])
-    assert.equal(ask(directory, name), "NXDOMAIN", name);
-  for (const name of ["apps.test", "label.test", "a.far.test", "a.b.bad"])
-    assert.equal(ask(directory, name), "forwarded", name);
-  const without = { ...DEFAULT_BEHAVIOUR, answersExtraNames: false };
-  assert.equal(ask(directory, "shop.apps.test", TYPE.A, asker, without), "forwarded");
-  directory.putContainer(
-    aContainer({ id: "next", name: "next", endpoints: [anEndpoint({ names: ["*.apps.test"], ipv4: "10.1.0.4" })] }),
-  );
-  assert.equal(ask(directory, "shop.apps.test"), "10.1.0.4");
-  directory.removeContainer("next");
-  directory.removeStopped("proxy");
-  assert.equal(ask(directory, "shop.apps.test"), "forwarded");
-});
-
-test("whoever else has the name comes first: another container, a declared name, a wildcard", () => {
+test("whoever else has the name comes first: another container, a declared name", () => {
   const other = container("other", "10.1.0.3");
   const directory = directoryOf("nxdomain", container("db", "10.1.0.2"), other);
   stop(directory, stopped("db"));

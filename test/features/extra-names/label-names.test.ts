@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { aliasWildcards, labelNames } from "../../../../src/container/facts/label-names.ts";
+import { aliasWildcards, labelNames } from "../../../src/features/extra-names/extra-names.ts";
 
 function label(text: string): ReturnType<typeof labelNames> {
   return labelNames({ "io.dns11.names": text });

@@ -3,26 +3,58 @@
  * aliases, which Docker accepts but compares literally. As with aliases, the containers of a network resolve them, and
  * several containers with one name are all answered.
  */
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { addressBytes } from "../../../base/model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { shortened } from "../../base/lib/shortened.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { addressBytes } from "../../base/model/address.ts";
 import {
   MISS,
   type NameSearch,
   type OwnName,
   type QuestionName,
   type VisibleNames,
-} from "../../../base/model/visible-names.ts";
-import { presentation, wireLabels } from "../../../base/dns/name.ts";
-import { WILDCARD } from "../../../base/model/extra-name.ts";
-import { LabelTable } from "../../../base/model/label-table.ts";
-import { type ContainerFact, type EndpointFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
-import { aliasWildcards, labelNames } from "../../facts/label-names.ts";
-import { apartLast } from "../source/apart-last.ts";
-import type { NameSource, NameTraits, NamedContainer } from "../source/name-source.ts";
-import { SuffixTable } from "../source/suffix-table.ts";
-import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
+} from "../../base/model/visible-names.ts";
+import { presentation, wireLabels } from "../../base/dns/name.ts";
+import { WILDCARD, normalName, problemOf } from "../../base/model/extra-name.ts";
+import { LabelTable } from "../../base/model/label-table.ts";
+import {
+  type ContainerFact,
+  type EndpointFact,
+  type NetworkFact,
+  type StoppedFact,
+  isUserDefined,
+} from "../../container/facts/fact.ts";
+import { type Labels, ignoredLabelWarning } from "../../container/facts/labels.ts";
+import { apartLast } from "../../container/names/source/apart-last.ts";
+import {
+  NO_NAMES,
+  type NameSource,
+  type NameTraits,
+  type NamedContainer,
+  type NetworkName,
+} from "../../container/names/source/name-source.ts";
+import { SuffixTable } from "../../container/names/source/suffix-table.ts";
+import { type EndpointAddresses, NameEntry } from "../../container/names/source/name-entry.ts";
+import type { Running } from "../contract.ts";
 
-const LABEL_SOURCE = "label io.dns11.names";
+/** The label with names of a container on all its networks, separated by blanks or commas. */
+const NAMES_LABEL = "io.dns11.names";
+const LABEL_SOURCE = `label ${NAMES_LABEL}`;
+
+/** Docker has no such names. */
+export function open(): Running {
+  return {
+    makeNames: ({ isStrict }, { networkOf }) => ({
+      place: "extra-names",
+      source: isStrict ? NO_NAMES : new ExtraNames(networkOf),
+    }),
+    labelWarnings: (fact, labels, policy) => [
+      labelNames(labels).warning,
+      ignoredLabelWarning(NAMES_LABEL, fact, policy),
+      ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
+    ],
+  };
+}
 
 interface NamedExtras {
   readonly network: string;
@@ -40,7 +72,6 @@ class VisibleExtras implements VisibleNames {
 
   /** An exact name on any network comes before wildcards, of which the longest wins. */
   find(name: QuestionName, search: NameSearch): number {
-    if (!search.behaviour.answersExtraNames) return MISS;
     for (const { network, extras } of this.#networks) {
       const entry = extras.findExact(name);
       if (entry === undefined) continue;
@@ -97,6 +128,13 @@ export class ExtraNames implements NameSource {
 
   removeNetwork(id: string): void {
     this.#networks.delete(id);
+  }
+
+  namesOf({ networks }: StoppedFact, labels: Labels): readonly NetworkName[] {
+    const { names: labelled } = labelNames(labels);
+    return networks.flatMap(({ name: network, names: aliases }) =>
+      [...labelled, ...aliasWildcards(aliases, network).names].map((name) => ({ name, network })),
+    );
   }
 
   /** The networks of a container have their tables from the first container on: names may come later. */
@@ -197,4 +235,48 @@ class NetworkExtras {
 function keyOf(name: string): { readonly labels: Uint8Array | undefined; readonly isWildcard: boolean } {
   const isWildcard = name.startsWith(WILDCARD);
   return { labels: wireLabels(isWildcard ? name.slice(WILDCARD.length) : name), isWildcard };
+}
+
+interface ReadNames {
+  /** Normal names; wildcards begin with "*.". */
+  readonly names: readonly string[];
+  readonly warning?: string;
+}
+
+/** The names of the label. Invalid ones are ignored, and the warning quotes the first of them. */
+export function labelNames(labels: Labels): ReadNames {
+  const text = labels[NAMES_LABEL] ?? "";
+  const all = text
+    .slice(0, LIMITS.labelChars)
+    .split(/[\s,]+/)
+    .filter((word) => word !== "");
+  const isTooLong = text.length > LIMITS.labelChars;
+  // The last name of a label that is too long may be cut.
+  return readNames(isTooLong ? all.slice(0, -1) : all, `label ${NAMES_LABEL}`, isTooLong);
+}
+
+/** The aliases of an endpoint that are wildcards. */
+export function aliasWildcards(aliases: readonly string[], network: string): ReadNames {
+  return readNames(
+    aliases.filter((alias) => alias === "*" || alias.startsWith(WILDCARD)),
+    `alias on network "${network}"`,
+    false,
+  );
+}
+
+function readNames(texts: readonly string[], where: string, isTooLong: boolean): ReadNames {
+  const distinct = [...new Set(texts.map((text) => normalName(text)))];
+  const valid = distinct.filter((name) => problemOf(name) === undefined);
+  const bad = distinct.find((name) => problemOf(name) !== undefined);
+  const isTooMany = isTooLong || valid.length > LIMITS.labelNames;
+  const warnings = [
+    ...(bad === undefined
+      ? []
+      : [`invalid ${where}: "${shortened(bad, LIMITS.labelCharsShown)}" is ignored: ${problemOf(bad) ?? ""}`]),
+    ...(isTooMany
+      ? [`${where} has too many names: the limit is ${LIMITS.labelNames} names in ${LIMITS.labelChars} characters`]
+      : []),
+  ];
+  const names = valid.slice(0, LIMITS.labelNames);
+  return warnings.length === 0 ? { names } : { names, warning: warnings.join("; ") };
 }

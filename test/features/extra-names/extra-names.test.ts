@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
-import { dns11 } from "../support/program/dns11.ts";
-import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { ensureImage, labelledImage } from "../support/engine/image.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { dns11 } from "../../support/program/dns11.ts";
+import { SharedDns11 } from "../../support/program/shared-dns11.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { ensureImage, labelledImage } from "../../support/engine/image.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
 let engine: Engine;
 let upstream: Upstream;
