@@ -19,6 +19,7 @@ import { PROJECTS } from "./features/projects/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { SANDBOX } from "./features/sandbox/feature.ts";
 import { SEARCH } from "./features/search/feature.ts";
+import { STOPPED } from "./features/stopped/feature.ts";
 import { WHY } from "./features/why/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
@@ -29,6 +30,7 @@ export const FEATURES = [
   OTHER_NETWORKS,
   PROJECTS,
   EXTRA_NAMES,
+  STOPPED,
   HOST_NAMES,
   LISTENER,
   LAN,

@@ -3,7 +3,7 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import { FEATURES } from "../features.ts";
-import { type FeatureEntry, NOT_WITH_STRICT } from "./feature-entry.ts";
+import { type FeatureEntry, NOT_WITH_STRICT, NO_CHOICE_WITH_STRICT } from "./feature-entry.ts";
 import type { Precedence } from "./layers.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import type { RouteText } from "../base/model/server-text.ts";
@@ -107,16 +107,14 @@ function featureConflicts(settings: Settings): readonly Conflict[] {
 }
 
 /** Choices about names that Docker does not have. */
-function strictChoices({ isStrict, health, stopped, names }: Settings): readonly Conflict[] {
+function strictChoices({ isStrict, health, names }: Settings): readonly Conflict[] {
   if (!isStrict) return [];
-  const what = "has no effect with strict, because Docker has no such choice: remove one of them";
   const keys: readonly Key[] = [
     ...(health === "ignore" ? [] : (["health"] as const)),
-    ...(stopped === "forward" ? [] : (["stopped"] as const)),
     ...(names.ptr === "network" ? [] : (["ptr"] as const)),
     ...(names.order === "shuffle" ? [] : (["address-order"] as const)),
   ];
-  return keys.map((key) => [key, what]);
+  return keys.map((key) => [key, NO_CHOICE_WITH_STRICT]);
 }
 
 function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings): readonly Conflict[] {

@@ -6,6 +6,9 @@ import type { KeptDomain } from "./zone-name.ts";
 /** Of a key whose names are more than Docker has: their other types are never forwarded. */
 export const NOT_WITH_STRICT = "has no effect with strict, because Docker has no such names: remove one of them";
 
+/** Of a key that chooses what Docker gives no choice of. */
+export const NO_CHOICE_WITH_STRICT = "has no effect with strict, because Docker has no such choice: remove one of them";
+
 /** What the settings mean to all features. */
 export interface WithFeatures {
   /** The domains of those before it in the list. */

@@ -51,7 +51,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const { isStrict } = run;
   const labels = precedence.takeAll({ trustsImages: "trust-image-labels", servers: "label-servers" });
   const health = precedence.take("health");
-  const stopped = precedence.take("stopped");
   const names = precedence.takeAll({ ptr: "ptr", order: "address-order" });
   const seen = precedence.takeAll({ visible: "visible", hostName: "host-docker-internal", zones: "zone" });
   const features = Object.fromEntries([
@@ -84,7 +83,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     upstream,
     routes: { everyone, networks },
     health,
-    stopped,
     names,
     records,
     policies,

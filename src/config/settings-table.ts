@@ -9,7 +9,6 @@ import {
   ADDRESS_ORDERS,
   NAME_CHOICES_DEFAULTS,
   PTR_FORMS,
-  STOPPED_POLICIES,
   VISIBLE_SETTINGS,
 } from "../base/model/name-choices.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
@@ -117,12 +116,6 @@ export const CORE_SETTINGS = {
     oneOf(HEALTH_POLICIES),
     "ignore",
     `whether unhealthy containers share names with others: ${HEALTH_POLICIES.join(", ")}`,
-  ),
-  stopped: one(
-    oneOf(STOPPED_POLICIES),
-    "nxdomain",
-    `what names of stopped containers mean: ${STOPPED_POLICIES.join(", ")}`,
-    { strict: "forward" },
   ),
   ptr: one(
     oneOf(PTR_FORMS),

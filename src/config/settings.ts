@@ -29,8 +29,6 @@ export interface Settings {
   readonly recordsDir: CoreValues["records-dir"] | undefined;
   /** What health checks mean for shared names. */
   readonly health: CoreValues["health"];
-  /** What the names of containers that are not running mean. */
-  readonly stopped: CoreValues["stopped"];
   /** What containers' names are like. */
   readonly names: NameChoices;
   readonly only: CoreValues["only"];

@@ -20,13 +20,6 @@ export type HostNameSetting = (typeof HOST_NAME_SETTINGS)[number];
 export const VISIBLE_SETTINGS = ["network", "project", "all"] as const;
 export type VisibleSetting = (typeof VISIBLE_SETTINGS)[number];
 
-/**
- * What the names of a container mean while it is not running. They stay local, so that no upstream server learns them, and
- * none answers in its place; `forward` is what Docker does.
- */
-export const STOPPED_POLICIES = ["nxdomain", "empty", "last-address", "forward"] as const;
-export type StoppedPolicy = (typeof STOPPED_POLICIES)[number];
-
 /** What an address points to: NAME.NETWORK, as in Docker; the container's hostname; or that with its domain name. */
 export const PTR_FORMS = ["network", "hostname", "fqdn"] as const;
 export type PtrForm = (typeof PTR_FORMS)[number];

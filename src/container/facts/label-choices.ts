@@ -8,8 +8,6 @@ import { shortened } from "../../base/lib/shortened.ts";
 import { ANSWERS_CHOICES } from "../../base/model/answered-by.ts";
 import { HEALTH_POLICIES, type HealthPolicy } from "../../base/model/health-policy.ts";
 import {
-  STOPPED_POLICIES,
-  type StoppedPolicy,
   ADDRESS_ORDERS,
   type AddressOrder,
   NAME_CHOICES_DEFAULTS,
@@ -19,7 +17,6 @@ import {
 import type { Labels } from "./labels.ts";
 
 const HEALTH_LABEL = "io.dns11.health";
-const STOPPED_LABEL = "io.dns11.stopped";
 const TTL_LABEL = "io.dns11.ttl";
 const PTR_LABEL = "io.dns11.ptr";
 const ORDER_LABEL = "io.dns11.address-order";
@@ -31,16 +28,12 @@ export const SEARCH_OPTION = `ndots:${SEARCH_NDOTS}`;
 /** The search list of its resolv.conf: that of its project in a zone, as a pod has it, or as Docker wrote it. */
 const SEARCH_CHOICES = ["project", "docker"] as const;
 
-export const CHOICE_LABELS = [
-  ...[HEALTH_LABEL, STOPPED_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL],
-  ANSWERS_LABEL,
-  SEARCH_LABEL,
-];
+export const CHOICE_LABELS = [...[HEALTH_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL], ANSWERS_LABEL, SEARCH_LABEL];
 
 const SECOND_MS = 1_000;
 const TTL_MS_MAX = 7 * 86_400 * SECOND_MS;
 
-interface Choice<T> {
+export interface Choice<T> {
   readonly policy: T;
   readonly warning?: string;
 }
@@ -48,11 +41,6 @@ interface Choice<T> {
 /** What its health check means. */
 export function labelHealth(labels: Labels, setting: HealthPolicy): Choice<HealthPolicy> {
   return choiceOf(labels, HEALTH_LABEL, HEALTH_POLICIES, setting);
-}
-
-/** What its names mean while it is not running. */
-export function labelStopped(labels: Labels, setting: StoppedPolicy): Choice<StoppedPolicy> {
-  return choiceOf(labels, STOPPED_LABEL, STOPPED_POLICIES, setting);
 }
 
 /** What its addresses point to. */
@@ -89,7 +77,6 @@ export function choiceWarnings(labels: Labels): (string | undefined)[] {
   const { ptr, order } = NAME_CHOICES_DEFAULTS;
   const all: readonly Choice<unknown>[] = [
     labelHealth(labels, "ignore"),
-    labelStopped(labels, "forward"),
     labelTtl(labels),
     labelPtr(labels, ptr),
     labelOrder(labels, order),
@@ -100,7 +87,7 @@ export function choiceWarnings(labels: Labels): (string | undefined)[] {
 }
 
 /** The word of the label; the setting's without a label, or with an invalid one, which the warning names. */
-function choiceOf<T extends string>(labels: Labels, key: string, words: readonly T[], setting: T): Choice<T> {
+export function choiceOf<T extends string>(labels: Labels, key: string, words: readonly T[], setting: T): Choice<T> {
   const text = labels[key];
   if (text === undefined) return { policy: setting };
   const policy = words.find((each) => each === text.trim().toLowerCase());

@@ -13,7 +13,6 @@ import type { SharedNames } from "./shared-names.ts";
 import type { Labels } from "../facts/labels.ts";
 import type { NameSettings } from "./source/name-settings.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
-import { StoppedNames } from "./stopped/stopped-names.ts";
 import { SwarmNetworks } from "./swarm/swarm-networks.ts";
 import { ServiceZones } from "./zone/service-zones.ts";
 
@@ -77,7 +76,6 @@ export class NameSources {
   readonly declared: DeclaredNames;
   readonly engineHost: EngineHostName;
   readonly hostDomain: HostDomainNames;
-  readonly stopped: StoppedNames;
   readonly swarm: SwarmNetworks;
   readonly zones: ServiceZones;
   readonly #inOrder: readonly NameSource[];
@@ -95,7 +93,6 @@ export class NameSources {
     this.declared = new DeclaredNames(settings, onChange);
     this.engineHost = new EngineHostName(settings, networkOf);
     this.hostDomain = new HostDomainNames({ settings, networkOf, containers, onChange });
-    this.stopped = new StoppedNames(settings, context);
     const ofCore: Partial<Record<NamePlace, NameSource>> = {
       "zone-pointers": this.zones.pointers,
       swarm: this.swarm,
@@ -105,7 +102,6 @@ export class NameSources {
       zones: this.zones,
       "engine-host": this.engineHost,
       "host-domain": this.hostDomain,
-      stopped: this.stopped,
     };
     const elsewhere = shared?.sources ?? [];
     const placed = [
@@ -141,6 +137,12 @@ export class NameSources {
 
   removeNetwork(id: string): void {
     for (const source of this.#own) source.removeNetwork?.(id);
+  }
+
+  /** The containers that are not running, and of which names are kept; undefined while none are kept of any. */
+  get stoppedIds(): ReadonlySet<string> | undefined {
+    const kept = this.#own.flatMap(({ stoppedIds }) => (stoppedIds === undefined ? [] : [stoppedIds]));
+    return kept.length === 0 ? undefined : new Set(kept.flatMap((ids) => [...ids]));
   }
 
   putStopped(fact: StoppedFact, before: ContainerFact | undefined): void {

@@ -465,7 +465,7 @@ export class EngineSide implements ContainerSide {
         querySide.policies.containersChanged();
       },
       stopped: {
-        known: () => this.directory.names.stopped.ids,
+        known: () => this.directory.names.stoppedIds,
         put: (fact) => this.directory.putStopped(fact),
         remove: (id) => this.directory.removeStopped(id),
       },
@@ -583,13 +583,13 @@ function newDirectory(settings: RunSettings, { shared, features, clusterDnsOf, o
   });
 }
 
-/** Docker ignores health checks, and has no names of containers that do not run. */
+/** Docker ignores health checks. */
 function nameSettings(settings: RunSettings): NameSettings {
   const { isStrict, labels, visible, defaultBridge, hostName, zones } = settings;
   const always = { labels, visible, defaultBridge, hostName, zones };
   return isStrict
-    ? { ...always, health: undefined, choices: undefined, stopped: undefined, swarm: "as-docker" }
-    : { ...always, health: settings.health, choices: settings.names, stopped: settings.stopped, swarm: "asked" };
+    ? { ...always, health: undefined, choices: undefined, swarm: "as-docker" }
+    : { ...always, health: settings.health, choices: settings.names, swarm: "asked" };
 }
 
 /** Docker uses three servers of a list and ignores the others. */

@@ -12,6 +12,7 @@ import type { NameContext, PlacedNames } from "../../../src/container/names/name
 import { ExtraNames, open } from "../../../src/features/extra-names/extra-names.ts";
 import { TYPE, aClient, aContainer, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
+import { tryAnyLabels } from "../../fuzz/any-labels.ts";
 import { composed, portsOf } from "../../unit/support/control-ports.ts";
 import { replyOnce } from "../../unit/support/reply.ts";
 import { rowsOf } from "../../unit/support/listed-names.ts";
@@ -203,3 +204,5 @@ test("health, TTL and the order of addresses are those of the containers that ha
     [2, 9, 30].map((last) => [last, 60]),
   );
 });
+
+test("labels and aliases of any text", () => tryAnyLabels({ ...open(), makeNames }));

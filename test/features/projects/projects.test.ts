@@ -15,6 +15,7 @@ import { ProjectNames, open } from "../../../src/features/projects/projects.ts";
 import { containersFindings } from "../../../src/features/projects/report.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
 import { TYPE, aContainer, anEndpoint } from "../../support/scripted/builders.ts";
+import { tryAnyLabels } from "../../fuzz/any-labels.ts";
 import { composed, portsOf } from "../../unit/support/control-ports.ts";
 import { rowsOf } from "../../unit/support/listed-names.ts";
 import { type DirectoryParts, aDirectory, answerTo, succeed } from "../../unit/support/names.ts";
@@ -240,3 +241,5 @@ test("they are listed with their network, and with what comes before them", asyn
     "web.shop: resolves from project name on a to 10.0.0.2+shop-web-1",
   ]);
 });
+
+test("labels of any text", () => tryAnyLabels({ makeNames: makeNames("all") }));

@@ -145,46 +145,6 @@ test("a second container with a name is shadowed by the first network, or by the
   ]);
 });
 
-test("a stopped container's name is not running, with its last addresses where the setting keeps them", async () => {
-  const ended = {
-    id: API.id,
-    name: API.name,
-    labels: API.labels,
-    imageLabels: API.imageLabels,
-    networks: [{ name: "a", aliases: [] }],
-    state: "exited",
-    exitCode: 0,
-    atMs: 0,
-  };
-  const stopped = {
-    id: API.id,
-    name: API.name,
-    labels: API.labels,
-    imageLabels: API.imageLabels,
-    sinceMs: Date.now(),
-    networks: [{ name: "a", names: ["api"] }],
-  };
-  const withSetting = async (setting: "nxdomain" | "last-address", declared = ""): Promise<string[]> => {
-    const prepare = (directory: Directory): void => {
-      if (declared !== "") directory.names.declared.set(declaredIn(declared));
-      directory.putContainer(API);
-      directory.removeContainer(API.id);
-      directory.putStopped(stopped);
-    };
-    return await rowsOf(portsOf([WEB], [ended], [], { settings: { stopped: setting }, prepare }), WEB, "api");
-  };
-  assert.deepEqual(await withSetting("nxdomain"), ["api: not-running from stopped containers on a to shop-api-1"]);
-  assert.match((await withSetting("last-address")).join("\n"), /^api: not-running from stopped containers on a to /);
-  assert.deepEqual(
-    await withSetting("nxdomain", "records: { api: 10.9.9.9 }"),
-    [
-      "api: shadowed declared names from docker on a to shop-api-1",
-      "api: resolves from declared for everybody to 10.9.9.9",
-    ],
-    "another source answers",
-  );
-});
-
 test("an alias of a link resolves to its target, which owns the address", async () => {
   const [endpoint] = WEB.endpoints;
   const linked = { ...WEB, endpoints: endpoint === undefined ? [] : [{ ...endpoint, links: ["shop-api-1:backend"] }] };

@@ -5,7 +5,6 @@ import type {
   DefaultBridgeSetting,
   HostNameSetting,
   NameChoices,
-  StoppedPolicy,
   VisibleSetting,
 } from "../../../base/model/name-choices.ts";
 import type { HealthPolicy } from "../../../base/model/health-policy.ts";
@@ -26,8 +25,6 @@ export interface NameSettings {
   readonly hostName: HostNameSetting;
   /** The zones with names of services. */
   readonly zones: readonly string[];
-  /** What names of containers that are not running mean; undefined: nothing. */
-  readonly stopped: StoppedPolicy | undefined;
   /** Names of a swarm: asked of Docker's resolver, or every query of such a container is left to it ("as-docker"). */
   readonly swarm: "asked" | "as-docker";
 }
@@ -41,6 +38,5 @@ export const NAME_SETTINGS_DEFAULTS: NameSettings = {
   defaultBridge: "off",
   hostName: "off",
   zones: [],
-  stopped: undefined,
   swarm: "asked",
 };

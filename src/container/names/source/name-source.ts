@@ -58,6 +58,8 @@ export interface NameSource {
   putNetwork?(fact: NetworkFact): void;
   /** Its containers have been updated before. */
   removeNetwork?(id: string): void;
+  /** The containers that are not running, and of which it keeps names; undefined while it keeps none of any. */
+  readonly stoppedIds?: Iterable<string> | undefined;
   /** A container is not running; `before` are its facts if it was running until now. */
   putStopped?(fact: StoppedFact, before: ContainerFact | undefined): void;
   removeStopped?(id: string): void;

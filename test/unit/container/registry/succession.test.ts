@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { NAME_CHOICES_DEFAULTS, type NameChoices } from "../../../../src/base/model/name-choices.ts";
 import type { View } from "../../../../src/base/model/view.ts";
 import type { Directory } from "../../../../src/container/registry/directory.ts";
-import type { ContainerFact, StoppedFact } from "../../../../src/container/facts/fact.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
 import { aDirectory, answerTo, succeed } from "../../support/names.ts";
 
@@ -18,13 +18,8 @@ function replica(number: number, parts: Partial<ContainerFact> = {}): ContainerF
   return aContainer({ id, name: id, endpoints: [endpoint], ...parts });
 }
 
-function stopped(id: string): StoppedFact {
-  const networks = [{ name: "one", names: [id] }];
-  return { id, name: id, labels: {}, imageLabels: { labels: {}, source: "known" }, sinceMs: Date.now(), networks };
-}
-
 function directoryOf(...containers: readonly ContainerFact[]): Directory {
-  return aDirectory([asker, ...containers], { names: { stopped: "nxdomain" } });
+  return aDirectory([asker, ...containers]);
 }
 
 /** The last octets of the addresses in order, "NXDOMAIN", or "forwarded" to upstream servers. */
@@ -61,10 +56,8 @@ test("while a container waits for its image's labels, its view is kept up to dat
 test("what happens while a directory is filled is not lost", () => {
   const before = directoryOf(replica(2), replica(3), replica(4));
   before.putNetwork(aNetworkFact({ name: "gone" }));
-  before.putStopped(stopped("kept"));
-  before.putStopped(stopped("started"));
   const choices: NameChoices = { ...NAME_CHOICES_DEFAULTS, order: "sorted" };
-  const next = aDirectory([], { networks: [], names: { stopped: "empty", choices } });
+  const next = aDirectory([], { networks: [], names: { choices } });
   let step = 0;
   for (const _ of next.catchUp(before)) {
     if (step++ !== 3) continue;
@@ -72,20 +65,15 @@ test("what happens while a directory is filled is not lost", () => {
     before.removeNetwork("id-of-gone");
     before.putContainer(replica(5));
     before.putContainer(replica(6));
-    before.putContainer(aContainer({ id: "started", name: "started", endpoints: [] }));
-    before.putStopped(stopped("later"));
   }
   before.removeContainer("web-6");
-  before.removeStopped("later");
   for (const _ of next.catchUp(before));
   assert.deepEqual([...next.catchUp(before)], [], "both know the same");
   next.succeed(before);
   const view = next.viewOf(asker);
   assert.equal(ask(view), "1 3 4 5");
-  assert.equal(ask(view, "kept"), "empty");
-  assert.deepEqual([ask(view, "started"), ask(view, "later"), ask(view, "web-2")], Array(3).fill("forwarded"));
+  assert.equal(ask(view, "web-2"), "forwarded");
   assert.equal(next.network("id-of-gone"), undefined);
-  assert.deepEqual([...(next.names.stopped.ids ?? [])], ["kept"]);
   assert.deepEqual([...next.containers.keys()].toSorted(), [...before.containers.keys()].toSorted());
 });
 

@@ -3,29 +3,49 @@
  * them such a name would go to upstream servers, which may log it, or even answer it. It is the last source: whoever else
  * has the name has it now.
  */
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { WILDCARD } from "../../../base/model/extra-name.ts";
-import { addressBytes } from "../../../base/model/address.ts";
-import { LIMITS } from "../../../base/limits.ts";
-import type { LabelPolicy } from "../../../base/model/label-policy.ts";
-import { LabelTable } from "../../../base/model/label-table.ts";
-import { SuffixTable } from "../source/suffix-table.ts";
-import type { StoppedPolicy } from "../../../base/model/name-choices.ts";
-import {
-  DENIED,
-  MISS,
-  type NameSearch,
-  type QuestionName,
-  type VisibleNames,
-} from "../../../base/model/visible-names.ts";
-import { type ContainerFact, type StoppedFact, isUserDefined } from "../../facts/fact.ts";
-import { labelStopped } from "../../facts/label-choices.ts";
-import { type Labels, effectiveLabels } from "../../facts/labels.ts";
-import { nameKey } from "../docker/docker-name.ts";
-import type { DockerNetworks } from "../docker/networks.ts";
-import { NameEntry } from "../source/name-entry.ts";
-import type { NameSource, NamedContainer, NetworkName } from "../source/name-source.ts";
-import type { NameSettings } from "../source/name-settings.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { WILDCARD } from "../../base/model/extra-name.ts";
+import { addressBytes } from "../../base/model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { featureValues } from "../../config/setting.ts";
+import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import { LabelTable } from "../../base/model/label-table.ts";
+import { SuffixTable } from "../../container/names/source/suffix-table.ts";
+import { DENIED, MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../base/model/visible-names.ts";
+import { type ContainerFact, type StoppedFact, isUserDefined } from "../../container/facts/fact.ts";
+import { type Choice, choiceOf } from "../../container/facts/label-choices.ts";
+import { type Labels, effectiveLabels, ignoredLabelWarning } from "../../container/facts/labels.ts";
+import { nameKey } from "../../container/names/docker/docker-name.ts";
+import { NameEntry } from "../../container/names/source/name-entry.ts";
+import type { NameContext } from "../../container/names/name-sources.ts";
+import type { NameSource, NamedContainer } from "../../container/names/source/name-source.ts";
+import type { Running } from "../contract.ts";
+import { STOPPED, STOPPED_POLICIES, type StoppedPolicy } from "./feature.ts";
+
+const STOPPED_LABEL = "io.dns11.stopped";
+/** Names of one container. */
+export const NAMES_MAX = 256;
+/** So long after a container has ended its names are forwarded, as in Docker. */
+export const KEPT_MS = 86_400_000;
+
+/** Docker has no names of containers that do not run. */
+export function open(): Running {
+  return {
+    makeNames: (settings, context) => {
+      const { isStrict, labels } = settings;
+      const stopped = isStrict ? undefined : featureValues(STOPPED.settings, settings).stopped;
+      return { place: "stopped", source: new StoppedNames({ stopped, labels }, context) };
+    },
+    labelWarnings: (fact, labels, policy) => [
+      labelStopped(labels, "forward").warning,
+      ignoredLabelWarning(STOPPED_LABEL, fact, policy),
+    ],
+  };
+}
+
+function labelStopped(labels: Labels, setting: StoppedPolicy): Choice<StoppedPolicy> {
+  return choiceOf(labels, STOPPED_LABEL, STOPPED_POLICIES, setting);
+}
 
 /** Whether a running container has an address on a network now. */
 type IsTaken = (network: string, address: Uint8Array) => boolean;
@@ -123,27 +143,28 @@ class VisibleStopped implements VisibleNames {
   }
 }
 
-interface StoppedContext {
-  readonly networks: Pick<DockerNetworks, "hasAddress">;
-  readonly namesOf: (stopped: StoppedFact, labels: Labels) => readonly NetworkName[];
+interface StoppedSettings {
+  /** What such names mean, where a label does not say so; undefined: always as in Docker. */
+  readonly stopped: StoppedPolicy | undefined;
+  readonly labels: LabelPolicy;
 }
+
+type StoppedContext = Pick<NameContext, "networks" | "namesOf">;
 
 export class StoppedNames implements NameSource {
   readonly #context: StoppedContext;
   readonly #containers = new Map<string, KnownStopped>();
   readonly #tables: StoppedTables = { exact: new LabelTable(), wildcards: new Map() };
-  /** What such names mean, where a label does not say so; undefined: always as in Docker. */
   readonly #setting: StoppedPolicy | undefined;
   readonly #labels: LabelPolicy;
 
-  constructor(settings: Pick<NameSettings, "stopped" | "labels">, context: StoppedContext) {
+  constructor(settings: StoppedSettings, context: StoppedContext) {
     this.#context = context;
     this.#setting = settings.stopped;
     this.#labels = settings.labels;
   }
 
-  /** The containers whose names are kept; undefined if none are. */
-  get ids(): Iterable<string> | undefined {
+  get stoppedIds(): Iterable<string> | undefined {
     return this.#setting === undefined ? undefined : this.#containers.keys();
   }
 
@@ -162,7 +183,7 @@ export class StoppedNames implements NameSource {
     this.removeStopped(fact.id);
     if (this.#setting === undefined) return;
     // One that ended long ago is known, so that nobody asks the engine for it again, but has no names.
-    const isOver = fact.sinceMs + LIMITS.stoppedMs <= Date.now();
+    const isOver = fact.sinceMs + KEPT_MS <= Date.now();
     const known = {
       fact: isOver ? { ...fact, networks: [] } : fact,
       listed: [],
@@ -214,7 +235,7 @@ export class StoppedNames implements NameSource {
       const endpoint: StoppedEndpoint = {
         network,
         container: fact.name,
-        untilMs: fact.sinceMs + LIMITS.stoppedMs,
+        untilMs: fact.sinceMs + KEPT_MS,
         policy,
         addresses: last.get(network) ?? [],
       };
@@ -222,7 +243,7 @@ export class StoppedNames implements NameSource {
         if (name.startsWith(WILDCARD)) list(name.slice(WILDCARD.length), endpoint, this.#wildcardsOf(network));
         else list(name, endpoint);
       }
-      for (const name of names.slice(0, LIMITS.stoppedNames)) {
+      for (const name of names.slice(0, NAMES_MAX)) {
         list(name, endpoint);
         list(`${name}.${network}`, endpoint);
       }

@@ -4,18 +4,24 @@
 import assert from "node:assert/strict";
 import { afterEach, mock, test } from "node:test";
 
-import { LIMITS } from "../../../../../src/base/limits.ts";
-import { EVERYBODY } from "../../../../../src/base/model/declared-name.ts";
-import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
-import type { StoppedPolicy } from "../../../../../src/base/model/name-choices.ts";
-import { decide } from "../../../../../src/container/attach/decision.ts";
-import type { NetworkName } from "../../../../../src/container/names/source/name-source.ts";
-import type { PlacedNames } from "../../../../../src/container/names/name-sources.ts";
-import type { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact, StoppedFact } from "../../../../../src/container/facts/fact.ts";
-import { stoppedFact } from "../../../../../src/container/watch/translate.ts";
-import { TYPE, aContainer, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { aDirectory, answerTo, succeed } from "../../../support/names.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { EVERYBODY } from "../../../src/base/model/declared-name.ts";
+import { BadSettings } from "../../../src/config/bad-settings.ts";
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
+import type { PlacedNames } from "../../../src/container/names/name-sources.ts";
+import { declaredIn } from "../../support/scripted/declarations.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../src/base/model/label-policy.ts";
+import type { NetworkName } from "../../../src/container/names/source/name-source.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
+import type { ContainerFact, StoppedFact } from "../../../src/container/facts/fact.ts";
+import { stoppedFact } from "../../../src/container/watch/translate.ts";
+import type { StoppedPolicy } from "../../../src/features/stopped/feature.ts";
+import { KEPT_MS, NAMES_MAX, StoppedNames, open } from "../../../src/features/stopped/stopped.ts";
+import { TYPE, aContainer, anEndpoint } from "../../support/scripted/builders.ts";
+import { tryAnyLabels } from "../../fuzz/any-labels.ts";
+import { composed, portsOf } from "../../unit/support/control-ports.ts";
+import { rowsOf } from "../../unit/support/listed-names.ts";
+import { type DirectoryParts, aDirectory, answerTo, succeed } from "../../unit/support/names.ts";
 
 const LABEL = "io.dns11.stopped";
 
@@ -44,8 +50,15 @@ const asker = aContainer({
   endpoints: [anEndpoint({ names: ["asker"], ipv4: "10.1.0.9" })],
 });
 
+function makeNames(
+  setting: StoppedPolicy | undefined,
+  labels: LabelPolicy = LABEL_DEFAULTS,
+): NonNullable<DirectoryParts["makeNames"]> {
+  return (context) => [{ place: "stopped", source: new StoppedNames({ stopped: setting, labels }, context) }];
+}
+
 function directoryOf(setting: StoppedPolicy | undefined, ...containers: readonly ContainerFact[]): Directory {
-  return aDirectory([asker, ...containers], { names: { stopped: setting }, networks: ["one", "two"] });
+  return aDirectory([asker, ...containers], { makeNames: makeNames(setting), networks: ["one", "two"] });
 }
 
 /** As the follower does when a container stops. */
@@ -92,15 +105,17 @@ test("one that was created, or stopped before dns11 started, has no last address
 });
 
 test("what other sources would call it stays local, too, wildcards on its networks alone", () => {
-  const isCalled = (...names: readonly NetworkName[]): (() => readonly PlacedNames[]) => {
+  const isCalled = (...names: readonly NetworkName[]): NonNullable<DirectoryParts["makeNames"]> => {
     const namesOf = ({ networks }: StoppedFact): readonly NetworkName[] =>
       names.filter(({ network }) => networks.some(({ name }) => name === network));
-    return () => [{ place: "projects", source: { namesFor: () => undefined, namesOf } }];
+    return (context) => [
+      { place: "projects", source: { namesFor: () => undefined, namesOf } },
+      ...makeNames("nxdomain")(context),
+    ];
   };
   const onOne = (name: string): NetworkName => ({ network: "one", name });
   const names = ["store.shop", "*.apps.test", "*.two.apps.test"].map(onOne);
   const directory = aDirectory([asker], {
-    names: { stopped: "nxdomain" },
     networks: ["one", "two"],
     makeNames: isCalled(...names, { network: "two", name: "*.far.test" }),
   });
@@ -108,7 +123,7 @@ test("what other sources would call it stays local, too, wildcards on its networ
   for (const name of ["Store.shop", "any.apps.test", "a.two.apps.test"])
     assert.equal(ask(directory, name), "NXDOMAIN", name);
   for (const name of ["other.shop", "apps.test", "a.far.test"]) assert.equal(ask(directory, name), "forwarded", name);
-  const next = succeed(directory, { stopped: "nxdomain" }, { makeNames: isCalled(onOne("other.shop")) });
+  const next = succeed(directory, {}, { makeNames: isCalled(onOne("other.shop")) });
   for (const name of ["store.shop", "any.apps.test"]) assert.equal(ask(next, name), "forwarded", name);
   assert.equal(ask(next, "other.shop"), "NXDOMAIN");
   next.removeStopped("db");
@@ -149,11 +164,13 @@ test("a label of the creator chooses for one container; of several stopped ones 
   const image = { imageLabels: { labels: { [LABEL]: "forward" }, source: "known" as const } };
   directory.putStopped(stopped("db3", image));
   assert.equal(ask(directory, "db3"), "NXDOMAIN");
-  const trusting = succeed(directory, { stopped: "nxdomain", labels: { ...LABEL_DEFAULTS, trustsImages: true } });
+  const labels = { ...LABEL_DEFAULTS, trustsImages: true };
+  const trusting = succeed(directory, { labels }, { makeNames: makeNames("nxdomain", labels) });
   assert.equal(ask(trusting, "db3"), "forwarded");
   assert.equal(ask(trusting, "db.corp.test"), "10.1.0.2");
+  const bad = container("db", "10.1.0.2", { labels: { [LABEL]: "yes" } });
   assert.match(
-    decide(container("db", "10.1.0.2", { labels: { [LABEL]: "yes" } }), []).warning ?? "",
+    open().labelWarnings?.(bad, bad.labels, LABEL_DEFAULTS)[0] ?? "",
     /^invalid label io\.dns11\.stopped="yes": use nxdomain, empty, last-address, forward; the label is ignored$/,
   );
 });
@@ -161,16 +178,16 @@ test("a label of the creator chooses for one container; of several stopped ones 
 test("names of stopped containers are limited in number and time", () => {
   mock.timers.enable({ apis: ["Date"], now: 1_000_000_000_000 });
   const directory = directoryOf("nxdomain");
-  const names = Array.from({ length: LIMITS.stoppedNames + 1 }, (_, index) => `n${index}`);
+  const names = Array.from({ length: NAMES_MAX + 1 }, (_, index) => `n${index}`);
   directory.putStopped(stopped("first", { networks: [{ name: "one", names }] }));
-  assert.equal(ask(directory, `n${LIMITS.stoppedNames - 1}`), "NXDOMAIN");
-  assert.equal(ask(directory, `n${LIMITS.stoppedNames}`), "forwarded");
+  assert.equal(ask(directory, `n${NAMES_MAX - 1}`), "NXDOMAIN");
+  assert.equal(ask(directory, `n${NAMES_MAX}`), "forwarded");
   for (let number = 0; number < LIMITS.stoppedContainers; number++)
     directory.putStopped(stopped(`c${number}`, { sinceMs: Date.now() + 1 + number }));
-  assert.equal([...(directory.names.stopped.ids ?? [])].length, LIMITS.stoppedContainers);
+  assert.equal([...(directory.names.stoppedIds ?? [])].length, LIMITS.stoppedContainers);
   assert.equal(ask(directory, "n0"), "forwarded", "the one that ended first is forgotten");
   assert.equal(ask(directory, "c0"), "NXDOMAIN");
-  mock.timers.setTime(Date.now() + LIMITS.stoppedMs + 1);
+  mock.timers.setTime(Date.now() + KEPT_MS + 1);
   assert.equal(ask(directory, "c0"), "forwarded");
   assert.equal(ask(directory, "c255"), "NXDOMAIN");
 });
@@ -188,3 +205,81 @@ test("the engine's words about a container that is not running", () => {
   assert.equal(sinceMs, Date.parse("2026-01-01T00:00:00Z"));
   assert.deepEqual(networks, [{ name: "one", names: ["db", "alias", "0123456789ab", "host"] }]);
 });
+
+test("what happens while a directory with other settings is filled is not lost", () => {
+  const before = directoryOf("nxdomain");
+  before.putStopped(stopped("kept"));
+  before.putStopped(stopped("started"));
+  const next = aDirectory([], { networks: [], makeNames: makeNames("empty") });
+  let step = 0;
+  for (const _ of next.catchUp(before)) {
+    if (step++ !== 3) continue;
+    before.putContainer(aContainer({ id: "started", name: "started", endpoints: [] }));
+    before.putStopped(stopped("later"));
+  }
+  before.removeStopped("later");
+  for (const _ of next.catchUp(before));
+  assert.deepEqual([...next.catchUp(before)], [], "both know the same");
+  next.succeed(before);
+  assert.equal(ask(next, "kept"), "empty");
+  assert.deepEqual([ask(next, "started"), ask(next, "later")], ["forwarded", "forwarded"]);
+  assert.deepEqual([...(next.names.stoppedIds ?? [])], ["kept"]);
+});
+
+test("strict mode keeps no names, and has no such choice", () => {
+  const merge = (values: object): ReturnType<typeof mergeSettings> =>
+    mergeSettings([{ source: "flag", values, where: (key) => `--${key}` }]);
+  const idsWith = (values: object): unknown =>
+    aDirectory([], {
+      makeNames: (context) => [open().makeNames?.(merge(values), context) as PlacedNames],
+    }).names.stoppedIds;
+  assert.deepEqual(idsWith({}), new Set());
+  assert.equal(idsWith({ strict: true }), undefined);
+  assert.throws(
+    () => merge({ strict: true, stopped: "empty" }),
+    (error) => error instanceof BadSettings && error.lines.join().startsWith("--stopped: has no effect with strict"),
+  );
+});
+
+test("a stopped container's name is not running, with its last addresses where the setting keeps them", async () => {
+  const [web, api] = [composed("shop", "web", "a", 2), composed("shop", "api", "ab", 3)];
+  const ended = {
+    id: api.id,
+    name: api.name,
+    labels: api.labels,
+    imageLabels: api.imageLabels,
+    networks: [{ name: "a", aliases: [] }],
+    state: "exited",
+    exitCode: 0,
+    atMs: 0,
+  };
+  const kept = {
+    id: api.id,
+    name: api.name,
+    labels: api.labels,
+    imageLabels: api.imageLabels,
+    sinceMs: Date.now(),
+    networks: [{ name: "a", names: ["api"] }],
+  };
+  const withSetting = async (setting: "nxdomain" | "last-address", declared = ""): Promise<string[]> => {
+    const prepare = (directory: Directory): void => {
+      if (declared !== "") directory.names.declared.set(declaredIn(declared));
+      directory.putContainer(api);
+      directory.removeContainer(api.id);
+      directory.putStopped(kept);
+    };
+    return await rowsOf(portsOf([web], [ended], [], { makeNames: makeNames(setting), prepare }), web, "api");
+  };
+  assert.deepEqual(await withSetting("nxdomain"), ["api: not-running from stopped containers on a to shop-api-1"]);
+  assert.match((await withSetting("last-address")).join("\n"), /^api: not-running from stopped containers on a to /);
+  assert.deepEqual(
+    await withSetting("nxdomain", "records: { api: 10.9.9.9 }"),
+    [
+      "api: shadowed declared names from docker on a to shop-api-1",
+      "api: resolves from declared for everybody to 10.9.9.9",
+    ],
+    "another source answers",
+  );
+});
+
+test("labels and aliases of any text", () => tryAnyLabels({ ...open(), makeNames: makeNames("nxdomain") }));
