@@ -6,7 +6,6 @@ import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
-import { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
 import type { SharedNames } from "./shared-names.ts";
@@ -75,7 +74,6 @@ export class NameSources {
   // Other parts talk to these.
   readonly declared: DeclaredNames;
   readonly engineHost: EngineHostName;
-  readonly hostDomain: HostDomainNames;
   readonly swarm: SwarmNetworks;
   readonly zones: ServiceZones;
   readonly #inOrder: readonly NameSource[];
@@ -83,7 +81,7 @@ export class NameSources {
   readonly #own: readonly NameSource[];
 
   constructor({ settings, makeNames, shared, ...parts }: NameSourcesParts) {
-    const { networks, networkOf, containers, onChange } = parts;
+    const { networks, networkOf, onChange } = parts;
     const context: NameContext = {
       ...parts,
       namesOf: (stopped, labels) => this.#inOrder.flatMap((each) => each.namesOf?.(stopped, labels) ?? []),
@@ -92,7 +90,6 @@ export class NameSources {
     this.swarm = new SwarmNetworks(settings, networks, onChange);
     this.declared = new DeclaredNames(settings, onChange);
     this.engineHost = new EngineHostName(settings, networkOf);
-    this.hostDomain = new HostDomainNames({ settings, networkOf, containers, onChange });
     const ofCore: Partial<Record<NamePlace, NameSource>> = {
       "zone-pointers": this.zones.pointers,
       swarm: this.swarm,
@@ -101,7 +98,6 @@ export class NameSources {
       declared: this.declared,
       zones: this.zones,
       "engine-host": this.engineHost,
-      "host-domain": this.hostDomain,
     };
     const elsewhere = shared?.sources ?? [];
     const placed = [

@@ -17,6 +17,7 @@ import type { NamespaceClaim, ProvenNamespace } from "../../container/namespace/
 import { type ResolvConf, parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import { RouteSocket, type InterfaceAddress } from "../../kernel/rtnetlink.ts";
 import type { EngineCore, OwnNamespace, RunCore, Running } from "../contract.ts";
+import { HostDomainNames } from "./domain-names.ts";
 import { type HostPolicy, hostPolicyOf } from "./feature.ts";
 import { HOST_LIMITS } from "./limits.ts";
 import { type ChosenMeans, HostMeans } from "./means.ts";
@@ -29,9 +30,18 @@ const BY = "the setting host-names";
 export function open({ settings, onEvent }: RunCore): Running {
   // Inside of a KIND node there is no host.
   let names: HostNames | undefined;
+  let inContainers: HostDomainNames | undefined;
+  const setDomain = (domain: string | undefined): void => inContainers?.setDomain(domain);
   return {
+    makeNames: (next, context) => {
+      const { domain } = inContainers ?? {};
+      const onSucceeded = (made: HostDomainNames): void => void (inContainers = made);
+      const source = new HostDomainNames(next, context, { domain, onSucceeded });
+      inContainers ??= source;
+      return { place: "host-domain", source };
+    },
     engine: (core) => {
-      names = new HostNames(hostPolicyOf(settings), core, onEvent);
+      names = new HostNames(hostPolicyOf(settings), core, { onEvent, setDomain });
     },
     get namespace() {
       return names;
@@ -53,6 +63,12 @@ export function open({ settings, onEvent }: RunCore): Running {
   };
 }
 
+interface HostNamesParts {
+  readonly onEvent: ReportEvent;
+  /** Sets the domain of names in containers. */
+  readonly setDomain: (domain: string | undefined) => void;
+}
+
 /**
  * Container names for programs on the machine itself, and the names of zones. It chooses the means, and has the reconciler
  * serve the host's namespace as it serves a container's. Off by default.
@@ -62,6 +78,7 @@ class HostNames implements OwnNamespace {
   readonly unserved = "names do not resolve on the host";
   readonly #core: EngineCore;
   readonly #onEvent: ReportEvent;
+  readonly #setDomain: (domain: string | undefined) => void;
   #policy: HostPolicy;
   #members: HostMembers | undefined;
   #means: HostMeans | undefined;
@@ -76,9 +93,10 @@ class HostNames implements OwnNamespace {
   /** Counts the checks, so that only the last one decides. */
   #checks = 0;
 
-  constructor(policy: HostPolicy, core: EngineCore, onEvent: ReportEvent) {
+  constructor(policy: HostPolicy, core: EngineCore, { onEvent, setDomain }: HostNamesParts) {
     this.#core = core;
     this.#onEvent = onEvent;
+    this.#setDomain = setDomain;
     this.#policy = policy;
     this.#open();
   }
@@ -280,7 +298,7 @@ class HostNames implements OwnNamespace {
     const { domain } = this.#policy;
     const isAskedBack = this.#chosen?.means === "resolved";
     directory().setDenied(isAskedBack ? [domain, ...reverseZoneNames(this.#members?.subnets ?? [])] : [], BY);
-    directory().names.hostDomain.setDomain(this.#chosen === undefined ? undefined : domain);
+    this.#setDomain(this.#chosen === undefined ? undefined : domain);
     updateViews();
   }
 

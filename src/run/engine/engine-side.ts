@@ -189,7 +189,6 @@ export class EngineSide implements ContainerSide {
       features: this.features,
       clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact),
     });
-    next.names.hostDomain.setDomain(this.directory.names.hostDomain.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
     // What the last slice took is not part of the round in which everything changes.

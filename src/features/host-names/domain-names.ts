@@ -3,9 +3,9 @@
  * those of its own networks first, then those of networks that the setting `visible` adds. What it does not see there
  * does not exist: the domain is ours, and no server knows it.
  */
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import type { DefaultBridgeSetting, VisibleSetting } from "../../../base/model/name-choices.ts";
-import { hashOf } from "../../../base/model/label-table.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import type { DefaultBridgeSetting, VisibleSetting } from "../../base/model/name-choices.ts";
+import { hashOf } from "../../base/model/label-table.ts";
 import {
   DENIED,
   MISS,
@@ -14,13 +14,14 @@ import {
   type OwnName,
   type QuestionName,
   type VisibleNames,
-} from "../../../base/model/visible-names.ts";
-import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
-import { NetworkNames } from "../docker/network-names.ts";
-import type { NameSource, NamedContainer } from "../source/name-source.ts";
-import { type Visibility, visibilityOf } from "../source/visibility.ts";
-import type { NameSettings } from "../source/name-settings.ts";
-import { HostDomain } from "./host-domain.ts";
+} from "../../base/model/visible-names.ts";
+import type { Settings } from "../../config/settings.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact, isUserDefined } from "../../container/facts/fact.ts";
+import { NetworkNames } from "../../container/names/docker/network-names.ts";
+import type { NameContext } from "../../container/names/name-sources.ts";
+import type { NameSource, NamedContainer } from "../../container/names/source/name-source.ts";
+import { type Visibility, visibilityOf } from "../../container/names/source/visibility.ts";
+import { HostDomain } from "../../container/names/host-domain/host-domain.ts";
 
 type NetworkOf = (id: string) => NetworkFact | undefined;
 
@@ -109,29 +110,33 @@ class VisibleHostDomain implements VisibleNames {
   }
 }
 
-interface HostDomainParts {
-  readonly settings: Pick<NameSettings, "visible" | "defaultBridge">;
-  readonly networkOf: NetworkOf;
-  /** The running containers. */
-  readonly containers: () => Iterable<ContainerFact>;
-  readonly onChange: () => void;
+interface HostDomainState {
+  /** At first. */
+  readonly domain: string | undefined;
+  /** It has succeeded another one. */
+  readonly onSucceeded: (names: HostDomainNames) => void;
 }
 
+type HostDomainContext = Pick<NameContext, "networkOf" | "containers" | "onChange">;
+
 export class HostDomainNames implements NameSource {
-  readonly #networkOf: NetworkOf;
-  readonly #containers: () => Iterable<ContainerFact>;
-  readonly #onChange: () => void;
+  readonly #context: HostDomainContext;
   readonly #visible: VisibleSetting;
   readonly #defaultBridge: DefaultBridgeSetting;
+  readonly #onSucceeded: HostDomainState["onSucceeded"];
   readonly #zones = new Map<string, NetworkNames>();
   #domain: HostDomain | undefined;
 
-  constructor({ settings, networkOf, containers, onChange }: HostDomainParts) {
-    this.#networkOf = networkOf;
-    this.#containers = containers;
-    this.#onChange = onChange;
-    this.#visible = settings.visible;
-    this.#defaultBridge = settings.defaultBridge;
+  constructor(
+    { visible, defaultBridge }: Pick<Settings, "visible" | "defaultBridge">,
+    context: HostDomainContext,
+    { domain, onSucceeded }: HostDomainState,
+  ) {
+    this.#context = context;
+    this.#visible = visible;
+    this.#defaultBridge = defaultBridge;
+    this.#onSucceeded = onSucceeded;
+    this.#domain = domain === undefined ? undefined : new HostDomain(domain);
   }
 
   get domain(): string | undefined {
@@ -143,12 +148,13 @@ export class HostDomainNames implements NameSource {
     if (text === this.#domain?.text) return;
     this.#zones.clear();
     this.#domain = text === undefined ? undefined : new HostDomain(text);
-    for (const fact of this.#containers()) this.join({ fact, before: undefined });
-    this.#onChange();
+    for (const fact of this.#context.containers()) this.join({ fact, before: undefined });
+    this.#context.onChange();
   }
 
   succeed(current: HostDomainNames): void {
     this.setDomain(current.#domain?.text);
+    this.#onSucceeded(this);
   }
 
   join({ fact, before }: Pick<NamedContainer, "fact" | "before">): void {
@@ -174,13 +180,14 @@ export class HostDomainNames implements NameSource {
   namesFor(container: ContainerFact): VisibleNames | undefined {
     const domain = this.#domain;
     if (domain === undefined) return undefined;
+    const { networkOf } = this.#context;
     const own = container.endpoints
       .filter(({ networkName }) => this.#hasNames(networkName))
       .toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1));
     return new VisibleHostDomain(
-      { domain, zones: this.#zones, networkOf: this.#networkOf },
+      { domain, zones: this.#zones, networkOf },
       own.map(({ networkId }) => networkId),
-      visibilityOf(container, this.#visible, this.#networkOf),
+      visibilityOf(container, this.#visible, networkOf),
     );
   }
 
