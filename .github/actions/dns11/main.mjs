@@ -416,12 +416,10 @@ var DECLARED_LIMITS = {
   /** Containers with one address: of those that other machines publish, any number may claim it. */
   zoneAddressMembers: 16,
   /**
-   * Containers that are not running whose names stay local, names of each, and for how long. Of more containers those that
-   * ended first are forgotten, and their names are forwarded, as in Docker.
+   * Containers that are not running and are known, and whose names stay local. Of more those that ended first are forgotten, and their
+   * names are forwarded, as in Docker.
    */
   stoppedContainers: 256,
-  stoppedNames: 256,
-  stoppedMs: 864e5,
   /** Objects of a store that are left out and whose problem is known; all are counted. */
   keyProblems: 1024,
   /** Characters shown of a label; and of its problems. */
