@@ -336,12 +336,17 @@ test("every label that dns11 reads has its row, and there is no other", () => {
   }
 });
 
+/** The rows of what features add, which strict mode is without. */
+const ADDED = ["Names of --add-host", "Names of projects (`project-names`)", "Wildcards and extra names"];
+
 test("the tables of differences have a row for every one", () => {
   const differences = page("docs/differences.md");
   const rowsIn = (title: string): number =>
     [...section("docs/differences.md", title).matchAll(/^\| [A-Z]/gm)].length - 1;
   assert.equal(rowsIn("Forwarding"), Object.keys(DEFAULT_FORWARDING).length);
-  assert.equal(rowsIn("Names") + rowsIn("Forwarding"), Object.keys(DEFAULT_BEHAVIOUR).length);
+  const ownRows = Object.keys(DEFAULT_BEHAVIOUR).length;
+  assert.equal(rowsIn("Names") + rowsIn("Forwarding"), ownRows + ADDED.length);
+  for (const row of ADDED) assert.ok(section("docs/differences.md", "Names").includes(`| ${row} `), row);
   assert.match(differences, new RegExp(`a TTL of ${DEFAULT_BEHAVIOUR.ttlSeconds} seconds`));
   assert.match(differences, new RegExp(`\\| ${STRICT_BEHAVIOUR.ttlSeconds} seconds +\\|`));
 });
