@@ -5,7 +5,6 @@
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
-import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
 import type { SharedNames } from "./shared-names.ts";
@@ -94,7 +93,6 @@ export class NameSources {
       "zone-pointers": this.zones.pointers,
       swarm: this.swarm,
       networks: this.swarm.unlessLeft(networks),
-      "default-bridge": new DefaultBridgeNames(settings),
       declared: this.declared,
       zones: this.zones,
       "engine-host": this.engineHost,

@@ -1,15 +1,22 @@
 /**
- * DefaultBridge: containers on the default bridge alone, where Docker has no resolver, are served at the servers of their resolv.conf. A
- * container may write that file at any time: it is watched, also while it names no server, and read when it has been quiet for a moment.
+ * DefaultBridge: containers on the default bridge resolve each other, which Docker has no names for. Those that are on no other network,
+ * where Docker has no resolver, are served at the servers of their resolv.conf. A container may write that file at any time: it is
+ * watched, also while it names no server, and read when it has been quiet for a moment.
  */
 import { isIPv6 } from "node:net";
 
 import { Fault } from "../../base/lib/fault.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
+import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { AttachMode, Attaching, ServedNamespace } from "../../container/attach/attach-mode.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import { type Capture, DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
+import { type ContainerFact, DEFAULT_BRIDGE } from "../../container/facts/fact.ts";
+import { DockerNames } from "../../container/names/docker/docker-names.ts";
+import { NetworkNames } from "../../container/names/docker/network-names.ts";
+import { visibleNetwork } from "../../container/names/docker/networks.ts";
+import { NO_NAMES, type NameSource, type NamedContainer } from "../../container/names/source/name-source.ts";
 import { type EngineHost, isContainerPath } from "../../container/namespace/engine-host.ts";
 import { isIpv6Enabled } from "../../container/namespace/ipv6.ts";
 import { DebounceTimer } from "../../container/watch/debounce-timer.ts";
@@ -20,10 +27,16 @@ import type { Running } from "../contract.ts";
 /** Loopback addresses of the container: nothing outside reaches them. */
 const BIND = { ipv4: DOCKER_RESOLVER, ipv6: "::1" };
 
+const BRIDGE = { id: DEFAULT_BRIDGE, name: DEFAULT_BRIDGE };
+
 export function open(): Running {
   // Inside of a KIND node there is no engine.
   let bridges: Bridges | undefined;
   return {
+    makeNames: ({ defaultBridge }) => ({
+      place: "default-bridge",
+      source: defaultBridge === "off" ? NO_NAMES : new BridgeNames(),
+    }),
     engine: ({ host, reinspect, reconciler }) => {
       bridges = new Bridges({ host, onChange: (id) => reconciler().updateCapture(id), onFileChange: reinspect });
     },
@@ -164,5 +177,28 @@ export class BridgeMode implements AttachMode {
 
   withdraw(): void {
     // Nothing was announced.
+  }
+}
+
+/** A container that is also on other networks resolves there what it did before: these names come after those of networks. */
+class BridgeNames implements NameSource {
+  readonly #names = new NetworkNames(DEFAULT_BRIDGE);
+
+  join({ fact: { id, onDefaultBridge: endpoint }, traits, project }: NamedContainer): void {
+    if (endpoint === undefined) this.#names.remove(id);
+    else this.#names.put(id, { ...endpoint, ...traits, project });
+  }
+
+  leave({ id }: ContainerFact): void {
+    this.#names.remove(id);
+  }
+
+  namesFor({ onDefaultBridge: endpoint }: ContainerFact): VisibleNames | undefined {
+    if (endpoint === undefined) return undefined;
+    return new DockerNames(
+      [visibleNetwork(BRIDGE, this.#names, endpoint.links)],
+      undefined,
+      LOCAL_SOURCE.defaultBridge,
+    );
   }
 }

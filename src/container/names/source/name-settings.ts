@@ -1,12 +1,7 @@
 /**
  * NameSettings: what the settings say about names. Names are compiled with them, so other settings take other sources.
  */
-import type {
-  DefaultBridgeSetting,
-  HostNameSetting,
-  NameChoices,
-  VisibleSetting,
-} from "../../../base/model/name-choices.ts";
+import type { HostNameSetting, NameChoices, VisibleSetting } from "../../../base/model/name-choices.ts";
 import type { HealthPolicy } from "../../../base/model/health-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 
@@ -19,8 +14,6 @@ export interface NameSettings {
   readonly choices: NameChoices | undefined;
   /** Containers resolve the names of these others. */
   readonly visible: VisibleSetting;
-  /** Whether containers on the default bridge resolve each other. */
-  readonly defaultBridge: DefaultBridgeSetting;
   /** Whether containers resolve host.docker.internal without an entry. */
   readonly hostName: HostNameSetting;
   /** The zones with names of services. */
@@ -35,7 +28,6 @@ export const NAME_SETTINGS_DEFAULTS: NameSettings = {
   health: undefined,
   choices: undefined,
   visible: "network",
-  defaultBridge: "off",
   hostName: "off",
   zones: [],
   swarm: "asked",

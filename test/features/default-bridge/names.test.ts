@@ -3,10 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
-import { aContainer, anEndpoint } from "../../../../support/scripted/builders.ts";
-import { aDirectory, answerTo, succeed } from "../../../support/names.ts";
+import type { DefaultBridgeSetting } from "../../../src/base/model/name-choices.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
+import type { PlacedNames } from "../../../src/container/names/name-sources.ts";
+import { open } from "../../../src/features/default-bridge/default-bridge.ts";
+import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
+import { type DirectoryParts, aDirectory, answerTo, succeed } from "../../unit/support/names.ts";
 
 function bridged(
   name: string,
@@ -20,7 +23,11 @@ function bridged(
 }
 
 function directoryOf(...containers: readonly ContainerFact[]): Directory {
-  return aDirectory(containers, { names: { defaultBridge: "names" }, networks: ["bridge", "one"] });
+  return aDirectory(containers, { networks: ["bridge", "one"], makeNames: makeNames("names") });
+}
+
+function makeNames(defaultBridge: DefaultBridgeSetting): NonNullable<DirectoryParts["makeNames"]> {
+  return (context) => [open().makeNames?.({ defaultBridge } as never, context) as PlacedNames];
 }
 
 function found(directory: Directory, container: ContainerFact, name: string): string {
@@ -56,7 +63,10 @@ test("user-defined networks come first, whatever their names", () => {
 });
 
 test("without the setting the bridge has no names; a container that leaves it has none there", () => {
-  assert.equal(found(succeed(directoryOf(web, client)), client, "web"), "forwarded");
+  assert.equal(
+    found(succeed(directoryOf(web, client), {}, { makeNames: makeNames("off") }), client, "web"),
+    "forwarded",
+  );
   const directory = directoryOf(web, client);
   directory.putContainer({ ...web, endpoints: [], onDefaultBridge: undefined });
   assert.equal(found(directory, client, "web"), "forwarded");
