@@ -109,7 +109,6 @@ export function statusText(
     failingLine(health.failures),
     { label: "rules", text: rulesText(status) },
     { label: "settings", text: settingsText(status) },
-    ...zoneLines(status),
     ...recordsLines(status),
     ...(health.ofFeatures ?? []),
   ];
@@ -241,11 +240,6 @@ function answersText({ by, reason }: AnsweredByReport): string {
 }
 
 /** The declared names, if there are any, and what is wrong with their files. */
-function zoneLines({ settings }: Status): Line[] {
-  const zones = settings["zone"]?.value;
-  return Array.isArray(zones) && zones.length > 0 ? [{ label: "zones", text: zones.join(", ") }] : [];
-}
-
 function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] {
   const { names, problems } = records;
   return [

@@ -21,6 +21,7 @@ import { SANDBOX } from "./features/sandbox/feature.ts";
 import { SEARCH } from "./features/search/feature.ts";
 import { STOPPED } from "./features/stopped/feature.ts";
 import { WHY } from "./features/why/feature.ts";
+import { ZONES } from "./features/zones/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
 export const FEATURES = [
@@ -31,6 +32,7 @@ export const FEATURES = [
   PROJECTS,
   EXTRA_NAMES,
   STOPPED,
+  ZONES,
   HOST_NAMES,
   LISTENER,
   LAN,

@@ -9,7 +9,7 @@ import { durationText } from "../base/lib/quantity.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { Key } from "./keys.ts";
 import type { Settings } from "./settings.ts";
-import { type KeptDomain, zoneConflict } from "./zone-name.ts";
+import type { KeptDomain } from "./zone-name.ts";
 
 /** A line for each conflict. */
 export function findConflicts(precedence: Precedence, settings: Settings): string[] {
@@ -18,7 +18,6 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...serversByTls(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...withoutEffect(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...featureConflicts(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -77,16 +76,10 @@ const ALWAYS: ReadonlySet<Key> = new Set([
   "forward.missing-container",
 ]);
 
-/** Declared names and zones are more than Docker has, and their other types are never forwarded. */
+/** Declared names are more than Docker has, and their other types are never forwarded. */
 function unansweredRecords(precedence: Precedence, { behaviour }: Settings): readonly Conflict[] {
   if (behaviour.answersAllTypes) return [];
-  return precedence.changed("records", "zone").map((key) => [key, NOT_WITH_STRICT]);
-}
-
-function zoneProblems(settings: Settings): readonly Conflict[] {
-  const { zones, kind } = settings;
-  const problem = zoneConflict(zones, { kept: keptDomains(settings), servesKind: kind.nodes.length > 0 });
-  return problem === undefined ? [] : [["zone", problem]];
+  return precedence.changed("records").map((key) => [key, NOT_WITH_STRICT]);
 }
 
 function keptDomains(settings: Settings): readonly KeptDomain[] {

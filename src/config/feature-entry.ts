@@ -38,6 +38,8 @@ export interface FeatureEntry {
   readonly hasNamesBelowHostDomain?: (settings: Pick<Settings, "features">) => boolean;
   /** Domains that are kept free of zones, while it has names there. */
   readonly keptDomains?: (settings: Settings) => readonly KeptDomain[];
+  /** Its zones, in which services and projects have names: others know them, too. */
+  readonly zones?: (settings: Pick<Settings, "features">) => readonly string[];
   /** Domains that the host asks dns11 for, too, where it asks for names at all. */
   readonly hostZones?: (settings: Pick<Settings, "features">) => readonly string[];
   /** Whether it serves containers on the default bridge, which then have names there. */

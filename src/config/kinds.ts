@@ -11,7 +11,6 @@ import { HEALTH_PROBE_FORM, type HealthProbe, healthProbeText, parseHealthProbe 
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { ONLY_FORMS, type OnlyFilter, onlyText, parseOnly } from "../base/model/only.ts";
 import { type RouteText, parseDomain, parseRoute, routeText } from "../base/model/server-text.ts";
-import { zoneName, zoneProblem } from "./zone-name.ts";
 
 export interface Kind<T> {
   /** Throws an Error that says what to use; of a list or a map, BadParts with every mistake in it. */
@@ -297,15 +296,6 @@ export const HOST_DOMAIN: Kind<string> = {
   },
 };
 
-export const ZONE: Kind<string> = {
-  read: (value) => {
-    const text = readText(value);
-    const problem = zoneProblem(text);
-    if (problem !== undefined) throw new Error(`invalid zone ${quoteValue(value)}: ${problem}`);
-    return zoneName(text) ?? "";
-  },
-};
-
 /** As Docker accepts it; containers on these networks have no names. */
 const DOCKER_NETWORK = /^(?!(?:host|none|default)$)[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 const NETWORK_CHARS = 255;
@@ -421,7 +411,7 @@ export function quoting<T>(read: (value: unknown, quote: typeof quoteValue) => T
   return { read: (value) => read(value, quoteValue) };
 }
 
-function readText(value: unknown): string {
+export function readText(value: unknown): string {
   if (typeof value === "string") return value;
   throw new Error(`invalid value ${quoteValue(value)}: use a string`);
 }

@@ -52,12 +52,13 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const labels = precedence.takeAll({ trustsImages: "trust-image-labels", servers: "label-servers" });
   const health = precedence.take("health");
   const names = precedence.takeAll({ ptr: "ptr", order: "address-order" });
-  const seen = precedence.takeAll({ visible: "visible", hostName: "host-docker-internal", zones: "zone" });
+  const seen = precedence.takeAll({ visible: "visible", hostName: "host-docker-internal" });
   const features = Object.fromEntries([
     ...FEATURE_KEYS.map((key) => [key, precedence.take(key)]),
     ...Object.entries(FEATURE_MAPS).map(([key, each]) => [key, precedence.takeFeatureMap(key, each)]),
   ]);
   const isBridgeServed = FEATURES.some((feature: FeatureEntry) => feature.servesDefaultBridge?.({ features }) === true);
+  const zones = FEATURES.flatMap((feature: FeatureEntry) => feature.zones?.({ features }) ?? []);
   const order = precedence.take("forward.order");
   const upstream = upstreamOf(precedence, order);
   const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
@@ -66,7 +67,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const resolvConf = precedence.takeOptional("resolv-conf");
   const hostDomain = precedence.take("host-domain");
   const hostZones = [
-    ...seen.zones,
     ...FEATURES.flatMap((feature: FeatureEntry) => feature.hostZones?.({ features }) ?? []),
     ...nodeDomains(everyone),
   ];
@@ -88,6 +88,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     policies,
     recordsDir,
     labels,
+    zones,
     defaultBridge: isBridgeServed ? "names" : "off",
     kind: kindOf(precedence),
     nested: precedence.take("nested"),

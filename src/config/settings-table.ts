@@ -39,7 +39,6 @@ import {
   ONLY,
   ROUTE,
   TTL,
-  ZONE,
   count,
   duration,
   oneOf,
@@ -69,7 +68,6 @@ const FORWARD_ORDERS = ["adaptive", "rotate", "sequential", "parallel", "docker"
 /** Whether a second process removes our rules if this one ends without doing so. */
 const KEEPER_SETTINGS = ["on", "off"] as const;
 
-const isOneOrMore = true;
 const atStart = { isForStart: true };
 
 export const CORE_SETTINGS = {
@@ -101,10 +99,6 @@ export const CORE_SETTINGS = {
     "off",
     "let containers without such an entry resolve host.docker.internal to the host's address on the default bridge",
   ),
-  zone: list(ZONE, "answer SERVICE.PROJECT.svc.DOMAIN and the other names of the Kubernetes DNS schema", {
-    flag: "zone <domain>",
-    isOneOrMore,
-  }),
   dns: list(ROUTE, "upstream server, or /DOMAIN/SERVER for the names of a domain", { flag: "dns <server>" }),
   "resolv-conf": one(
     path("/etc/resolv.conf"),

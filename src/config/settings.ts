@@ -41,14 +41,14 @@ export interface Settings {
   /** Whether containers resolve host.docker.internal without an entry of their own. */
   readonly hostName: CoreValues["host-docker-internal"];
   /** The zones with names of services and projects. */
-  readonly zones: CoreValues["zone"];
+  readonly zones: readonly string[];
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
   /** Which containers have an engine or a builder inside, whose containers ask dns11. */
   readonly nested: CoreValues["nested"];
   /** The domain of container names on the host, in lower case, without dots at its ends. */
   readonly hostDomain: CoreValues["host-domain"];
-  /** The domains of other names that programs on the host may ask for: the zones, those of features, and those of nodes. */
+  /** The domains of other names that programs on the host may ask for: those of features, and those of nodes. */
   readonly hostZones: readonly string[];
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: CoreValues["resolv-conf"] | undefined;

@@ -5,8 +5,6 @@
 import { domainLabels, parseDomain } from "../base/model/server-text.ts";
 import { problemOf } from "../base/model/extra-name.ts";
 
-/** The domain of every cluster that KIND makes, unless it is changed by hand. */
-const CLUSTER_DOMAIN = "cluster.local";
 /** Room for HOST.SERVICE.PROJECT.svc in front of it. */
 const ZONE_CHARS = 100;
 /** Special names (RFC 6761), multicast DNS as a whole, and reverse names. */
@@ -51,25 +49,6 @@ export function readZoneName(value: unknown, quote: (value: unknown) => string):
 export interface KeptDomain {
   readonly key: string;
   readonly domain: string;
-}
-
-/** Why these zones cannot be served together, with what to do; undefined if they can. */
-export function zoneConflict(
-  zones: readonly string[],
-  others: { readonly kept: readonly KeptDomain[]; readonly servesKind: boolean },
-): string | undefined {
-  for (const [index, zone] of zones.entries()) {
-    const before = zones.slice(0, index);
-    if (before.includes(zone)) return `zone "${zone}" is listed twice: remove one of them`;
-    const nested = before.find((each) => isNested(each, zone));
-    if (nested !== undefined) return `zones "${nested}" and "${zone}" are nested: remove one of them`;
-    const { kept, servesKind } = others;
-    const overlap = overlapText(zone, kept);
-    if (overlap !== undefined) return `zone ${overlap}`;
-    if (servesKind && isNested(CLUSTER_DOMAIN, zone))
-      return `zone "${zone}" would hide the domain of KIND clusters (${CLUSTER_DOMAIN}) in their nodes: use another zone, such as docker.test`;
-  }
-  return undefined;
 }
 
 /** What is wrong with a zone that overlaps such a domain; undefined for one that overlaps none. */

@@ -211,10 +211,10 @@ export interface Running extends ForContainers {
  */
 interface ForContainers {
   /**
-   * Makes a source of names for these settings, the first time before `engine`. It has its place in the order of all, and learns of
-   * containers and networks as they do. Each reload makes another one, which succeeds it.
+   * Makes a source of names for these settings, or several, the first time before `engine`. Each has its place in the order of all, and
+   * learns of containers and networks as they do. Each reload makes as many, which succeed them.
    */
-  makeNames?(settings: Settings, context: NameContext): PlacedNames;
+  makeNames?(settings: Settings, context: NameContext): PlacedNames | readonly PlacedNames[];
   /** What is wrong with the labels of a container that it reads; `labels` are those that count by this policy. */
   labelWarnings?(fact: ContainerFact, labels: Labels, policy: LabelPolicy): readonly (string | undefined)[];
   /** Who asks and is no container, but is shown as one. */

@@ -11,7 +11,6 @@ import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
 import { sharedWith } from "../facts/shared-network.ts";
 import { CHOICE_LABELS, choiceWarnings } from "../facts/label-choices.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
-import { ZONE_LABELS, serviceWarning } from "../facts/label-service.ts";
 import { hasOwnStack } from "../facts/runtime.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
@@ -56,8 +55,6 @@ export function decide(
     ...choiceWarnings(labels),
     ...CHOICE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
     ...warningsOf(labels),
-    serviceWarning(labels),
-    ...ZONE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
   ];
   const decision = decideByNetworks(fact, isSelected(fact, labels, only), defaultBridge);
   if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);

@@ -6,13 +6,13 @@ import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
-import type { NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
+import type { HostContext, NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
 import type { SharedNames } from "./shared-names.ts";
 import type { Labels } from "../facts/labels.ts";
 import type { NameSettings } from "./source/name-settings.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import { SwarmNetworks } from "./swarm/swarm-networks.ts";
-import { ServiceZones } from "./zone/service-zones.ts";
+import type { OtherMachines } from "./zone/member.ts";
 
 /** The order of precedence. At one place, sources of features come behind those of the core, in the order of the list of features. */
 const NAME_PLACES = [
@@ -57,11 +57,13 @@ export interface NameContext {
   readonly containers: () => Iterable<ContainerFact>;
   /** What all sources would call a container that is not running, beside Docker's names. */
   readonly namesOf: (stopped: StoppedFact, labels: Labels) => readonly NetworkName[];
+  /** What other machines have in the zones; undefined where nothing is known of others. */
+  readonly machines: OtherMachines | undefined;
   /** To be called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onChange: () => void;
 }
 
-interface NameSourcesParts extends Omit<NameContext, "namesOf"> {
+interface NameSourcesParts extends Omit<NameContext, "namesOf" | "machines"> {
   readonly settings: NameSettings;
   /** Those that features make: each time as many, in one order. */
   readonly makeNames: ((context: NameContext) => readonly PlacedNames[]) | undefined;
@@ -74,7 +76,6 @@ export class NameSources {
   readonly declared: DeclaredNames;
   readonly engineHost: EngineHostName;
   readonly swarm: SwarmNetworks;
-  readonly zones: ServiceZones;
   readonly #inOrder: readonly NameSource[];
   /** All but those that are shared. Docker's networks come first, because others look into them. */
   readonly #own: readonly NameSource[];
@@ -83,18 +84,16 @@ export class NameSources {
     const { networks, networkOf, onChange } = parts;
     const context: NameContext = {
       ...parts,
+      machines: shared?.machines,
       namesOf: (stopped, labels) => this.#inOrder.flatMap((each) => each.namesOf?.(stopped, labels) ?? []),
     };
-    this.zones = new ServiceZones(settings, networks, shared?.machines);
     this.swarm = new SwarmNetworks(settings, networks, onChange);
     this.declared = new DeclaredNames(settings, onChange);
     this.engineHost = new EngineHostName(settings, networkOf);
     const ofCore: Partial<Record<NamePlace, NameSource>> = {
-      "zone-pointers": this.zones.pointers,
       swarm: this.swarm,
       networks: this.swarm.unlessLeft(networks),
       declared: this.declared,
-      zones: this.zones,
       "engine-host": this.engineHost,
     };
     const elsewhere = shared?.sources ?? [];
@@ -113,8 +112,8 @@ export class NameSources {
     return this.#inOrder.flatMap((source) => source.namesFor(container, node) ?? []);
   }
 
-  namesForHost(zones: readonly string[]): VisibleNames[] {
-    return this.#inOrder.flatMap((source) => source.namesForHost?.(zones) ?? []);
+  namesForHost(host: HostContext): VisibleNames[] {
+    return this.#inOrder.flatMap((source) => source.namesForHost?.(host) ?? []);
   }
 
   join(container: NamedContainer): void {

@@ -21,7 +21,7 @@ import { HostDomainNames } from "./domain-names.ts";
 import { type HostPolicy, hostPolicyOf } from "./feature.ts";
 import { HOST_LIMITS } from "./limits.ts";
 import { type ChosenMeans, HostMeans } from "./means.ts";
-import { HostMembers, reachableFromHost, reverseZoneNames } from "./members.ts";
+import { HostMembers, reverseZoneNames } from "./members.ts";
 import { HOST_ID, hostMeansText } from "./report.ts";
 
 /** The setting, where the domains that it decides about are explained. */
@@ -195,13 +195,11 @@ class HostNames implements OwnNamespace {
     if (members === undefined) return [];
     const { zones = [] } = this.#chosen ?? {};
     const { nameservers } = this.#core.hostServers().resolvConf;
-    const reachable = reachableFromHost((id) => members.reachable(id));
     const { names } = this.#core.directory();
     const everybodys = names.declared.forEverybody();
     const others = [
       ...(everybodys === undefined ? [] : [everybodys]),
-      ...names.zones.namesOnHost(zones, reachable, nameservers),
-      ...names.namesForHost(zones),
+      ...names.namesForHost({ zones, nameservers, reachable: (id) => members.reachable(id) }),
     ];
     return [...others.map((each) => new FittingNames(each)), members.zone];
   }

@@ -14,7 +14,7 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { DnsZone, pathOf } from "../../container/names/source/dns-zone.ts";
 import { Freshness } from "../../container/names/source/freshness.ts";
 import type { KeyProblem } from "../../container/names/source/key-problems.ts";
-import type { NameSource, NodeContext } from "../../container/names/source/name-source.ts";
+import type { HostContext, NameSource, NodeContext } from "../../container/names/source/name-source.ts";
 import type { ClusterSettings } from "./feature.ts";
 import { KUBERNETES_LIMITS } from "./limits.ts";
 import { ClusterLookup, pathText } from "./lookup.ts";
@@ -97,7 +97,7 @@ export class ClusterNames implements NameSource {
   }
 
   /** What the host resolves, if this domain is among those that it asks dns11 for. */
-  namesForHost(zones: readonly string[]): readonly VisibleNames[] {
+  namesForHost({ zones }: Pick<HostContext, "zones">): readonly VisibleNames[] {
     return zones.includes(this.#zone.name) ? [this.#visible()] : [];
   }
 

@@ -584,8 +584,8 @@ function newDirectory(settings: RunSettings, { shared, features, clusterDnsOf, o
 
 /** Docker ignores health checks. */
 function nameSettings(settings: RunSettings): NameSettings {
-  const { isStrict, labels, visible, hostName, zones } = settings;
-  const always = { labels, visible, hostName, zones };
+  const { isStrict, labels, hostName } = settings;
+  const always = { labels, hostName };
   return isStrict
     ? { ...always, health: undefined, choices: undefined, swarm: "as-docker" }
     : { ...always, health: settings.health, choices: settings.names, swarm: "asked" };

@@ -53,10 +53,10 @@ test("Docker's names take precedence", () => {
 });
 
 test("in the mode strict there are no such names, as in Docker", () => {
-  const namesIn = (isStrict: boolean): unknown =>
-    open()
-      .makeNames?.({ isStrict } as never, {} as never)
-      .source.namesFor(aContainer({ extraHosts: ENTRIES }), undefined);
+  const namesIn = (isStrict: boolean): unknown => {
+    const made = open().makeNames?.({ isStrict } as never, {} as never);
+    return (made as PlacedNames).source.namesFor(aContainer({ extraHosts: ENTRIES }), undefined);
+  };
   assert.notEqual(namesIn(false), undefined);
   assert.equal(namesIn(true), undefined);
 });
@@ -79,7 +79,7 @@ test("a name of --add-host is listed before that of a container, as in /etc/host
       { name: "printer", address: "10.8.0.2" },
     ],
   };
-  const ports = portsOf([asker, composed("shop", "api", "ab", 3)], [], [], { makeNames });
+  const ports = portsOf([asker, composed("shop", "api", "ab", 3)], [], { makeNames });
   assert.deepEqual(await rowsOf(ports, asker, "api", "printer"), [
     "api: resolves from --add-host to 10.8.0.1",
     "api: shadowed --add-host from docker on a to 10.0.0.3+shop-api-1",

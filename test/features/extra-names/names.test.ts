@@ -178,7 +178,7 @@ test("they are listed with their label or as wildcards", async () => {
   };
   const web = composed("shop", "web", "a", 2);
   const rows = await rowsOf(
-    portsOf([web, proxy], [], [], { makeNames }),
+    portsOf([web, proxy], [], { makeNames }),
     web,
     ...["extra.test", "*.apps.test", "*.shop.test", "web"],
   );

@@ -143,7 +143,7 @@ test("they are listed with the domain and their network", async () => {
     { place: "host-domain", source: new HostDomainNames({ visible: "all", defaultBridge: "off" }, context, state) },
   ];
   assert.deepEqual(
-    await rowsOf(portsOf([web, api, db], [], [], { makeNames }), web, "db.docker", "web.docker", "shop-api-1.docker"),
+    await rowsOf(portsOf([web, api, db], [], { makeNames }), web, "db.docker", "web.docker", "shop-api-1.docker"),
     [
       "db.docker: resolves from domain docker on b to 10.0.0.4+shop-db-1",
       "shop-api-1.docker: resolves from domain docker on a to 10.0.0.3+shop-api-1",

@@ -4,8 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { MemberEndpoint, ZoneMember } from "../../../src/container/names/zone/member.ts";
-import { HostMembers, HostSubnets, reachableFromHost, reverseZones } from "../../../src/features/host-names/members.ts";
+import { HostMembers, HostSubnets, reverseZones } from "../../../src/features/host-names/members.ts";
 import { presentation } from "../../../src/base/dns/name.ts";
 import type { NetworkFact } from "../../../src/container/facts/fact.ts";
 import type { InterfaceAddress } from "../../../src/kernel/rtnetlink.ts";
@@ -60,20 +59,6 @@ test("subnets are in use as long as a container is on them, and each change is r
   members.remove("c0ffee");
   assert.deepEqual([members.subnets, changes], [[], 3]);
   members.close();
-});
-
-test("the host is told the addresses that it can reach, and no others", () => {
-  const [v4, v6] = [[Uint8Array.of(172, 20, 0, 2)], [new Uint8Array(16).fill(1)]];
-  const on = (networkId: string): MemberEndpoint => ({ networkId, v4, v6 });
-  const member: ZoneMember = {
-    ...{ id: "web", project: "shop", service: "web", hosts: ["1"], ports: [], isReady: true },
-    endpoints: [on("bridged"), on("macvlan")],
-  };
-  const reachable = [anEndpoint({ networkId: "bridged", ipv4: "172.20.0.2", ipv6: undefined })];
-  const reach = reachableFromHost((id) => (id === "web" ? reachable : []));
-  assert.deepEqual(reach.all(member), { v4, v6: [] });
-  assert.equal(reach.sees(member), true);
-  assert.equal(reach.sees({ ...member, id: "other" }), false);
 });
 
 /** The reverse zones of subnets. */

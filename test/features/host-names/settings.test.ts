@@ -5,11 +5,11 @@ import { test } from "node:test";
 
 import { HOST_DOMAIN } from "../../../src/config/kinds.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import type { LayerValues } from "../../../src/config/layers.ts";
+import { type LayerValues, readEnvironment } from "../../../src/config/layers.ts";
 import { hostPolicyOf } from "../../../src/features/host-names/feature.ts";
 
-function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
-  return mergeSettings([{ source: "file", values, where: (key) => key }]);
+function settingsOf(values: LayerValues, env: Record<string, string> = {}): ReturnType<typeof mergeSettings> {
+  return mergeSettings([{ source: "file", values, where: (key) => key }, readEnvironment(env)]);
 }
 
 test("a domain is lower-cased and loses its dots at the ends", () => {
@@ -27,22 +27,22 @@ test("a domain with a meaning of its own, an invalid and a very long one are ref
 
 test("host names are off by default, have the zones, and a domain alone is a mistake", () => {
   assert.deepEqual(hostPolicyOf(settingsOf({})), { means: "off", domain: "docker", zones: [] });
-  const zone = ["cluster.local"];
-  assert.deepEqual(hostPolicyOf(settingsOf({ "host-names": "capture", "host-domain": "box", zone })), {
+  const box = { "host-names": "capture", "host-domain": "box" } as const;
+  assert.deepEqual(hostPolicyOf(settingsOf(box, { DNS11_ZONE: "cluster.local" })), {
     means: "capture",
     domain: "box",
-    zones: zone,
+    zones: ["cluster.local"],
   });
   assert.throws(() => settingsOf({ "host-domain": "box" }), /host-domain: has no effect with host-names: off/);
 });
 
 test("a zone that overlaps the domain is a conflict while host names are on", () => {
-  const zone = ["svc.docker"];
+  const env = { DNS11_ZONE: "svc.docker" };
   assert.throws(
-    () => settingsOf({ zone, "host-names": "capture" }),
-    /zone: zone "svc\.docker" overlaps host-domain "docker": change one of them/,
+    () => settingsOf({ "host-names": "capture" }, env),
+    /DNS11_ZONE: zone "svc\.docker" overlaps host-domain "docker": change one of them/,
   );
-  assert.deepEqual(settingsOf({ zone }).zones, zone);
+  assert.deepEqual(settingsOf({}, env).zones, ["svc.docker"]);
 });
 
 test("so is one of a feature that answers zones", () => {

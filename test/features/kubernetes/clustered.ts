@@ -37,6 +37,6 @@ export class ClusterWorld extends NamesWorld {
   }
 
   override view(): readonly VisibleNames[] {
-    return this.names.namesForHost(["cluster.local"]);
+    return this.names.namesForHost({ zones: ["cluster.local"] });
   }
 }

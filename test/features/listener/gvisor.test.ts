@@ -100,7 +100,7 @@ test("it resolves names of its network and others, also a name for its reverse, 
 });
 
 test("if it asks for the search list of its project, it gets that as well", async () => {
-  await using instance = await startDns11(engine, { settings: { ...ON, zone: "cluster.local" } });
+  await using instance = await startDns11(engine, { settings: ON, env: { DNS11_ZONE: "cluster.local" } });
   await untilRewritten();
   assert.match(readFileSync(path, "utf8"), /^search shop\.svc\.cluster\.local svc\.cluster\.local cluster\.local$/m);
   assert.match(await resolves("web.n1."), new RegExp(web.address("n1")));

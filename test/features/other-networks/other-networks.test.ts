@@ -121,6 +121,6 @@ test("networks that come and go are followed without a new view", () => {
 test("they are listed with their network", async () => {
   const web = composed("shop", "web", "a", 2);
   const parts = { makeNames: makeNames("all") };
-  const ports = portsOf([web, composed("shop", "db", "b", 4)], [], [], parts);
+  const ports = portsOf([web, composed("shop", "db", "b", 4)], [], parts);
   assert.deepEqual(await rowsOf(ports, web, "db.b"), ["db.b: resolves from other network on b to 10.0.0.4+shop-db-1"]);
 });

@@ -11,6 +11,7 @@ import { LABEL_DEFAULTS } from "../../../src/base/model/label-policy.ts";
 import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact } from "../../../src/container/facts/fact.ts";
+import type { PlacedNames } from "../../../src/container/names/name-sources.ts";
 import { ProjectNames, open } from "../../../src/features/projects/projects.ts";
 import { containersFindings } from "../../../src/features/projects/report.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
@@ -164,7 +165,7 @@ test("the setting turns it off, as strict mode does", () => {
   const context = { networkOf: () => undefined } as never;
   const namesWith = (values: object): unknown => {
     const made = open().makeNames?.(mergeSettings([{ source: "flag", values, where: String }]), context);
-    return made?.source.namesFor(stranger, undefined);
+    return (made as PlacedNames).source.namesFor(stranger, undefined);
   };
   assert.notEqual(namesWith({}), undefined);
   assert.notEqual(namesWith({ strict: true, "project-names": true }), undefined);
@@ -233,7 +234,7 @@ test("they are listed with their network, and with what comes before them", asyn
   ];
   const prepare = (directory: Directory): void =>
     directory.names.declared.set(declaredIn("records: { api.shop: 10.9.9.8 }"));
-  const ports = portsOf([web, api, db], [], [], { prepare, makeNames: makeNames("all") });
+  const ports = portsOf([web, api, db], [], { prepare, makeNames: makeNames("all") });
   assert.deepEqual(await rowsOf(ports, web, "api.shop", "web.shop", "db.shop"), [
     "api.shop: resolves from declared for everybody to 10.9.9.8",
     "api.shop: shadowed declared for everybody from project name on a to 10.0.0.3+shop-api-1",

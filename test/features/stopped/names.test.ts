@@ -268,7 +268,7 @@ test("a stopped container's name is not running, with its last addresses where t
       directory.removeContainer(api.id);
       directory.putStopped(kept);
     };
-    return await rowsOf(portsOf([web], [ended], [], { makeNames: makeNames(setting), prepare }), web, "api");
+    return await rowsOf(portsOf([web], [ended], { makeNames: makeNames(setting), prepare }), web, "api");
   };
   assert.deepEqual(await withSetting("nxdomain"), ["api: not-running from stopped containers on a to shop-api-1"]);
   assert.match((await withSetting("last-address")).join("\n"), /^api: not-running from stopped containers on a to /);

@@ -32,11 +32,6 @@ const VIEWS: Readonly<Record<string, (display: Display) => string>> = {
   ps: (display) => psText(status, { display, nowMs }),
   "ps-wide": (display) => psText(status, { display, nowMs, isWide: true }),
   status: (display) => statusText({ status, upstreams, failures }, { display, nowMs }),
-  "status-zones": (display) => {
-    const zone = { value: ["cluster.local", "docker.test"], source: "flag" } as const;
-    const zoned = { ...status, settings: { ...status.settings, zone } };
-    return statusText({ status: zoned, upstreams, failures }, { display, nowMs });
-  },
   "status-outage": (display) => statusText(outage(), { display, nowMs }),
   "status-wide": (display) => statusText({ status, upstreams, failures }, { display, nowMs, isWide: true }),
   "status-container": (display) =>

@@ -165,11 +165,6 @@ const CONFLICTS: readonly (readonly [string, LayerValues, readonly string[]])[] 
     ["--cache.size: has no effect with forward.order: docker: choose another"],
   ],
   [
-    "names that Docker does not have in strict",
-    { strict: true, zone: ["a.test"] },
-    ["--zone: has no effect with strict"],
-  ],
-  [
     "min-ttl over max-ttl",
     { "cache.min-ttl": 60_000, "cache.max-ttl": 5_000 },
     ["--cache.min-ttl: cache.min-ttl (1m) is"],

@@ -54,24 +54,6 @@ test("a container resolves a name on the first of its networks that has it, and 
   assert.equal(names.find(({ name, network }) => name === "db" && network === "b")?.state, "resolves");
 });
 
-test("names of a zone are listed with their source, and those of other projects are left out where one is selected", async () => {
-  const zoned = async (filter?: ComposeFilter): Promise<string[]> => {
-    const { names } = await listNames(portsOf([WEB, API, OTHER], [], ["box.test"]), WEB, filter);
-    return names.flatMap(({ name, network, source, addresses, owners }) =>
-      source?.startsWith("zone ") !== true
-        ? []
-        : [`${name} ${network} ${source} ${addresses.join("+")} ${owners[0]?.container}`],
-    );
-  };
-  const all = await zoned();
-  assert.ok(all.includes("api.shop.svc.box.test null zone box.test 10.0.0.3 shop-api-1"), all.join("; "));
-  assert.ok(
-    all.every((line) => !line.includes(".other.")),
-    "on no network of this container",
-  );
-  assert.deepEqual(await zoned({ acceptsPlace: ({ project }) => project === "other", acceptsId: () => true }), []);
-});
-
 const DECLARED = `
 records:
   web: 10.9.9.9
@@ -88,7 +70,7 @@ projects:
 `;
 
 test("declared names are listed with what they have, and with what comes before them", async () => {
-  const ports = portsOf([WEB, API], [], [], {
+  const ports = portsOf([WEB, API], [], {
     prepare: (directory) => directory.names.declared.set(declaredIn(DECLARED)),
   });
   const names = ["web", "api.shop", "only.test", "cdn.test", "twice.test", "*.wild.test", "mail.test"];
@@ -114,7 +96,7 @@ test("the name of the engine's host is listed where settings allow it", async ()
     directory.names.engineHost.setGateway({ ipv4: "172.17.0.1", ipv6: undefined });
   };
   const name = "host.docker.internal";
-  const ports = portsOf([WEB, API], [], [], { settings: { hostName: "gateway" }, prepare });
+  const ports = portsOf([WEB, API], [], { settings: { hostName: "gateway" }, prepare });
   assert.deepEqual(await rowsOf(ports, WEB, name), [
     "host.docker.internal: resolves from setting host-docker-internal to 172.17.0.1",
   ]);
@@ -127,7 +109,7 @@ test("a second container with a name is shadowed by the first network, or by the
     ...WEB,
     endpoints: [...WEB.endpoints, anEndpoint({ networkId: "z", networkName: "z", names: ["x"] })],
   };
-  const ports = portsOf([both, API, far], [], [], {
+  const ports = portsOf([both, API, far], [], {
     prepare: (directory) => directory.putNetwork(aNetworkFact({ id: "z", name: "z" })),
   });
   assert.deepEqual(await rowsOf(ports, both, "api"), [

@@ -73,7 +73,7 @@ test("a container without a project is a column with its name, also in the stric
     name: "peer",
     endpoints: [anEndpoint({ networkId: "a", networkName: "a", names: ["peer"] })],
   });
-  const ports = portsOf([lone, peer], [], [], { behaviour: STRICT_BEHAVIOUR });
+  const ports = portsOf([lone, peer], [], { behaviour: STRICT_BEHAVIOUR });
   assert.deepEqual(drawn(await matrixOf(ports)), ["lone peer", "Lone 0 0", "peer 0 1"]);
 });
 

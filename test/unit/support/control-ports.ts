@@ -36,11 +36,10 @@ interface Prepared {
 export function portsOf(
   facts: readonly ContainerFact[],
   stopped: readonly StoppedContainer[] = [],
-  zones: readonly string[] = [],
   { behaviour = DEFAULT_BEHAVIOUR, settings, prepare, makeNames }: Prepared = {},
 ): ControlPorts {
   const networks = [..."abcd"].map((id) => ({ id, name: id }));
-  const directory = aDirectory([], { names: { zones, ...settings }, networks, makeNames });
+  const directory = aDirectory([], { names: settings ?? {}, networks, makeNames });
   prepare?.(directory);
   for (const fact of facts) directory.putContainer(fact);
   const containers = {

@@ -4,14 +4,29 @@ import assert from "node:assert/strict";
 
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
+import type { Settings } from "../../../src/config/settings.ts";
+import { FEATURES } from "../../../src/features.ts";
+import type { Feature, RunCore } from "../../../src/features/contract.ts";
+import type { NameContext, PlacedNames } from "../../../src/container/names/name-sources.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { OtherMachines } from "../../../src/container/names/zone/member.ts";
 import type { ContainerFact, NetworkFact } from "../../../src/container/facts/fact.ts";
 import { TYPE, aClient, aContainer, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
-import { aDirectory } from "./names.ts";
+import { type DirectoryParts, aDirectory } from "./names.ts";
 import { type AnswerResult, type Reply, addressesIn, answerOnce, readName } from "./reply.ts";
 
 const ZONE = "cluster.local";
+
+// The feature that answers zones, by its setting: others have names in zones, too, and are tested with it.
+const features: readonly Feature[] = FEATURES;
+const { load } = features.find(({ settings }) => settings?.["zone"] !== undefined) ?? {};
+const feature = (await load?.())?.open({} as RunCore);
+
+function zonesOf(settings: Settings, context: NameContext): readonly PlacedNames[] {
+  const made = feature?.makeNames?.(settings, context);
+  assert.ok(made);
+  return made as readonly PlacedNames[];
+}
 
 interface MemberParts extends Partial<ContainerFact> {
   readonly service?: string;
@@ -61,8 +76,9 @@ export class ZoneWorld {
     const { remote } = parts;
     const shared = { sources: [], machines: remote };
     const labels = { trustsImages, servers: "container" } as const;
-    const names = { labels, visible, zones };
-    this.directory = aDirectory(containers, { names, shared, networks });
+    const settings = { labels, visible, zones } as unknown as Settings;
+    const makeNames: DirectoryParts["makeNames"] = (context) => zonesOf(settings, context);
+    this.directory = aDirectory(containers, { names: { labels }, makeNames, shared, networks });
   }
 
   ask(asker: ContainerFact, name: string, type: number = TYPE.A, isStream = true): AnswerResult {

@@ -1,7 +1,7 @@
 /**
  * NameSettings: what the settings say about names. Names are compiled with them, so other settings take other sources.
  */
-import type { HostNameSetting, NameChoices, VisibleSetting } from "../../../base/model/name-choices.ts";
+import type { HostNameSetting, NameChoices } from "../../../base/model/name-choices.ts";
 import type { HealthPolicy } from "../../../base/model/health-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 
@@ -12,12 +12,8 @@ export interface NameSettings {
   readonly health: HealthPolicy | undefined;
   /** What names are like, where a label does not say so; undefined: as in Docker, whatever labels say. */
   readonly choices: NameChoices | undefined;
-  /** Containers resolve the names of these others. */
-  readonly visible: VisibleSetting;
   /** Whether containers resolve host.docker.internal without an entry. */
   readonly hostName: HostNameSetting;
-  /** The zones with names of services. */
-  readonly zones: readonly string[];
   /** Names of a swarm: asked of Docker's resolver, or every query of such a container is left to it ("as-docker"). */
   readonly swarm: "asked" | "as-docker";
 }
@@ -27,8 +23,6 @@ export const NAME_SETTINGS_DEFAULTS: NameSettings = {
   labels: LABEL_DEFAULTS,
   health: undefined,
   choices: undefined,
-  visible: "network",
   hostName: "off",
-  zones: [],
   swarm: "asked",
 };

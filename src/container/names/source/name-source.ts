@@ -6,7 +6,7 @@
  * networks by the optional methods. What else changes its names, it learns by methods of its own, and calls `onChange` then.
  */
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
-import type { ContainerFact, NetworkFact, StoppedFact } from "../../facts/fact.ts";
+import type { ContainerFact, EndpointFact, NetworkFact, StoppedFact } from "../../facts/fact.ts";
 import type { Labels } from "../../facts/labels.ts";
 
 /** What differs for a KIND node. */
@@ -15,6 +15,16 @@ export interface NodeContext {
   readonly ownAddresses: readonly string[];
   /** How host.docker.internal resolves in the node: denied, forwarded, or to this address. */
   readonly hostDockerInternal: "deny" | "forward" | (string & {});
+}
+
+/** The engine's host, where its programs ask dns11. */
+export interface HostContext {
+  /** The domains for which they do. */
+  readonly zones: readonly string[];
+  /** The servers in its resolv.conf. */
+  readonly nameservers: readonly string[];
+  /** The endpoints of a container, with those of its addresses that the host can reach. */
+  readonly reachable: (containerId: string) => readonly EndpointFact[];
 }
 
 /** What settings and labels make of a container's names. */
@@ -49,8 +59,8 @@ export interface NetworkName {
 export interface NameSource {
   /** Undefined if it has no names for this container. */
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames | undefined;
-  /** What the host resolves, if it asks dns11 for these domains. */
-  namesForHost?(zones: readonly string[]): readonly VisibleNames[];
+  /** What the host resolves of it. */
+  namesForHost?(host: HostContext): readonly VisibleNames[];
   /** A container has started, or has changed: replaces what it contributes. */
   join?(container: NamedContainer): void;
   /** A container is gone. */

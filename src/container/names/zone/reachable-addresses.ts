@@ -2,10 +2,7 @@
  * ReachableAddresses: the addresses of other containers below a zone that one container, or the host, can use, in order. A
  * container without any does not exist for it.
  */
-import type { NetworkFact } from "../../facts/fact.ts";
-import type { Gateways } from "../source/gateways.ts";
-import type { Visibility } from "../source/visibility.ts";
-import { type AddressHolder, type Addresses, EVERYWHERE, type MemberEndpoint, type ZoneMember } from "./member.ts";
+import type { AddressHolder, Addresses, MemberEndpoint, ZoneMember } from "./member.ts";
 
 /** The addresses of a member on one network that can be used. */
 type AddressesOf = (endpoint: MemberEndpoint, member: ZoneMember) => Addresses;
@@ -54,33 +51,4 @@ function isAny({ v4, v6 }: Addresses): boolean {
   return v4.length + v6.length > 0;
 }
 
-interface ReachableParts {
-  /** The container's own networks, in search order. */
-  readonly networks: readonly string[];
-  readonly visibility: Visibility | undefined;
-  readonly gateways: Gateways;
-  readonly networkOf: (id: string) => NetworkFact | undefined;
-}
-
-const NONE = new Uint8Array(0);
 export const NOTHING: Addresses = { v4: [], v6: [] };
-
-/** Finds those on a container's own networks, in Docker's order, then those with a route that `visible` adds. */
-export function reachableFromContainer({
-  networks,
-  visibility,
-  gateways,
-  networkOf,
-}: ReachableParts): ReachableAddresses {
-  const ranks = new Map(networks.map((id, rank) => [id, rank]));
-  const addressesOf = (endpoint: MemberEndpoint): Addresses => {
-    if (ranks.has(endpoint.networkId)) return endpoint;
-    if (endpoint.networkId === EVERYWHERE)
-      return { v4: gateways.ipv4 === undefined ? [] : endpoint.v4, v6: gateways.ipv6 === undefined ? [] : endpoint.v6 };
-    const network = visibility === undefined ? undefined : networkOf(endpoint.networkId);
-    if (visibility === undefined || network === undefined || !visibility.sees(network)) return NOTHING;
-    const { v4, v6 } = visibility.reachable({ v4: endpoint.v4[0] ?? NONE, v6: endpoint.v6[0] ?? NONE });
-    return { v4: v4.length === 0 ? [] : [v4], v6: v6.length === 0 ? [] : [v6] };
-  };
-  return new ReachableAddresses(addressesOf, (networkId) => ranks.get(networkId) ?? ranks.size);
-}

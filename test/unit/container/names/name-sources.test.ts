@@ -17,12 +17,11 @@ function sourceOf(kind: LocalSource): NameSource {
 test("a source stands at its place among those of the core; at one place the core's comes first, then as they are made", () => {
   const asker = aContainer();
   const directory = aDirectory([asker], {
-    names: { zones: ["zone.test"] },
     makeNames: () => [
       { place: "stopped", source: sourceOf(LOCAL_SOURCE.stopped) },
       { place: "extra-names", source: sourceOf(LOCAL_SOURCE.extra) },
-      { place: "zones", source: sourceOf(LOCAL_SOURCE.kubernetes) },
-      { place: "zones", source: sourceOf(LOCAL_SOURCE.etcd) },
+      { place: "networks", source: sourceOf(LOCAL_SOURCE.kubernetes) },
+      { place: "networks", source: sourceOf(LOCAL_SOURCE.etcd) },
       { place: "first", source: sourceOf(LOCAL_SOURCE.rule) },
     ],
   });
@@ -30,7 +29,7 @@ test("a source stands at its place among those of the core; at one place the cor
   const [first] = kinds;
   assert.equal(first, "rule");
   const from = (key: (typeof kinds)[number]): number => kinds.lastIndexOf(key);
-  const order = ["rule", "network", "zone", "kubernetes", "etcd", "extra", "stopped"] as const;
+  const order = ["rule", "network", "kubernetes", "etcd", "extra", "stopped"] as const;
   const places = order.map((key) => from(key));
   assert.deepEqual(
     places,

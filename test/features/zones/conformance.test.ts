@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { TYPE } from "../../../../support/scripted/builders.ts";
-import { addressesIn, readName } from "../../../support/reply.ts";
-import { ZoneWorld, aMember, servicesIn } from "../../../support/zone.ts";
+import { TYPE } from "../../support/scripted/builders.ts";
+import { addressesIn, readName } from "../../unit/support/reply.ts";
+import { ZoneWorld, aMember, servicesIn } from "../../unit/support/zone.ts";
 
 const PORTS = { "io.dns11.ports": "https=443,dns=53/udp" };
 const pet = aMember("pet", {

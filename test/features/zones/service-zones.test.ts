@@ -4,10 +4,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
-import { TYPE } from "../../../../support/scripted/builders.ts";
-import { readName } from "../../../support/reply.ts";
-import { ZoneWorld, aMember, servicesIn } from "../../../support/zone.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
+import { TYPE } from "../../support/scripted/builders.ts";
+import { readName } from "../../unit/support/reply.ts";
+import { ZoneWorld, aMember, servicesIn } from "../../unit/support/zone.ts";
 
 const mybank = aMember("dev-mybank-1", { service: "mybank", on: { one: "172.30.162.172" } });
 const jenkins = [1, 2].map((number) =>

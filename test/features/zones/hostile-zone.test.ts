@@ -4,11 +4,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Random } from "../../../../fuzz/random.ts";
-import { runs } from "../../../../support/rig/runs.ts";
-import { TYPE, aQuery, u16 } from "../../../../support/scripted/builders.ts";
-import { readName } from "../../../support/reply.ts";
-import { ZoneWorld, aMember } from "../../../support/zone.ts";
+import { Random } from "../../fuzz/random.ts";
+import { runs } from "../../support/rig/runs.ts";
+import { TYPE, aQuery, u16 } from "../../support/scripted/builders.ts";
+import { readName } from "../../unit/support/reply.ts";
+import { ZoneWorld, aMember } from "../../unit/support/zone.ts";
 
 const client = aMember("client", { on: { one: "10.9.9.9" } });
 const TYPES = [TYPE.A, TYPE.AAAA, TYPE.SRV, TYPE.TXT, TYPE.SOA, TYPE.PTR, TYPE.ANY, 0, 65_535];

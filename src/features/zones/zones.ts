@@ -1,17 +1,16 @@
 /**
  * ServiceZones: the zones of the settings as a source of names, and which containers have names in them. Off by default.
  */
-import type { LabelPolicy } from "../../../base/model/label-policy.ts";
-import type { VisibleNames } from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/name-choices.ts";
-import type { ContainerFact } from "../../facts/fact.ts";
-import type { DockerNetworks } from "../docker/networks.ts";
-import type { NameSource, NamedContainer, NodeContext } from "../source/name-source.ts";
-import { apartLast } from "../source/apart-last.ts";
-import { gatewaysOf } from "../source/gateways.ts";
-import { visibilityOf } from "../source/visibility.ts";
-import type { NameSettings } from "../source/name-settings.ts";
-import { DnsZone } from "../source/dns-zone.ts";
+import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import type { VisibleNames } from "../../base/model/visible-names.ts";
+import type { VisibleSetting } from "../../base/model/name-choices.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { DockerNetworks } from "../../container/names/docker/networks.ts";
+import type { HostContext, NameSource, NamedContainer, NodeContext } from "../../container/names/source/name-source.ts";
+import { apartLast } from "../../container/names/source/apart-last.ts";
+import { gatewaysOf } from "../../container/names/source/gateways.ts";
+import { visibilityOf } from "../../container/names/source/visibility.ts";
+import { DnsZone } from "../../container/names/source/dns-zone.ts";
 import {
   type MemberSet,
   type AddressHolder,
@@ -19,15 +18,36 @@ import {
   type MemberPlace,
   type OtherMachines,
   type ZoneMember,
-} from "./member.ts";
-import { ZoneMembers } from "./members.ts";
-import { type ReachableAddresses, reachableFromContainer } from "./reachable-addresses.ts";
-import { ZoneNames, ZonePointers } from "./zone-names.ts";
+} from "../../container/names/zone/member.ts";
+import { ZoneMembers } from "../../container/names/zone/members.ts";
+import type { ReachableAddresses } from "../../container/names/zone/reachable-addresses.ts";
+import { ZoneNames, ZonePointers } from "../../container/names/zone/zone-names.ts";
+import { ZONE_LABELS, serviceWarning } from "../../container/facts/label-service.ts";
+import { ignoredLabelWarning } from "../../container/facts/labels.ts";
+import type { Settings } from "../../config/settings.ts";
+import type { Running } from "../contract.ts";
+import { reachableFromContainer, reachableFromHost } from "./reachable.ts";
 
 /** Docker's resolver address in containers. */
 const RESOLVER = "127.0.0.11";
 
-export class ServiceZones implements NameSource {
+export function open(): Running {
+  return {
+    makeNames: (settings, { networks, machines }) => {
+      const zones = new ServiceZones(settings, networks, machines);
+      return [
+        { place: "zone-pointers", source: zones.pointers },
+        { place: "zones", source: zones },
+      ];
+    },
+    labelWarnings: (fact, labels, policy) => [
+      serviceWarning(labels),
+      ...ZONE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
+    ],
+  };
+}
+
+class ServiceZones implements NameSource {
   readonly #networks: DockerNetworks;
   readonly #members = new ZoneMembers();
   /** The members of this machine, and those of others. */
@@ -40,7 +60,7 @@ export class ServiceZones implements NameSource {
   readonly pointers: NameSource = { namesFor: (container) => this.#pointersFor(container) };
 
   constructor(
-    settings: Pick<NameSettings, "zones" | "visible" | "labels">,
+    settings: Pick<Settings, "zones" | "visible" | "labels">,
     networks: DockerNetworks,
     remote: OtherMachines | undefined,
   ) {
@@ -65,16 +85,13 @@ export class ServiceZones implements NameSource {
     return this.#namesIn(this.#zones, this.#reachableFrom(container), serversOf(container, node));
   }
 
-  /** The zones with these names as the host resolves them, its reverse names first. */
-  namesOnHost(
-    names: readonly string[],
-    reachable: ReachableAddresses,
-    servers: readonly string[],
-  ): readonly VisibleNames[] {
+  /** Its reverse names come first. */
+  namesForHost({ zones: names, nameservers, reachable }: HostContext): readonly VisibleNames[] {
     const zones = this.#zones.filter(({ name }) => names.includes(name));
     const [first] = zones;
     if (first === undefined) return [];
-    return [new ZonePointers(first, this.#members, reachable), this.#namesIn(zones, reachable, servers)];
+    const ofHost = reachableFromHost(reachable);
+    return [new ZonePointers(first, this.#members, ofHost), this.#namesIn(zones, ofHost, nameservers)];
   }
 
   #namesIn(zones: readonly DnsZone[], reachable: ReachableAddresses, servers: readonly string[]): ZoneNames {

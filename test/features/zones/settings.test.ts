@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { type LayerValues, readEnvironment } from "../../../src/config/layers.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import { ZONE } from "../../../src/config/kinds.ts";
+import { ZONES } from "../../../src/features/zones/feature.ts";
 
 function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
   return mergeSettings([{ source: "file", values, where: (key) => `s.yaml: ${key}` }]);
@@ -15,6 +15,8 @@ function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
 function zonesIn(text: string): readonly string[] | undefined {
   return readSettings(Buffer.from(`version: 1\n${text}\n`), "s.yaml").values.zone;
 }
+
+const zoneOf = (value: unknown): unknown => ZONES.settings.zone.each?.read(value);
 
 test("there is no zone by default; the file has one or a list, the environment a list", () => {
   assert.deepEqual(settingsOf({}).zones, []);
@@ -28,23 +30,23 @@ test("there is no zone by default; the file has one or a list, the environment a
 
 test("private domains and domains of one's own are accepted", () => {
   for (const zone of ["cluster.local", "internal", "docker.test", "test", "shop.example.com", "k8s.co.uk"])
-    assert.equal(ZONE.read(zone), zone);
+    assert.equal(zoneOf(zone), zone);
 });
 
 test("a zone that hides a public domain is refused, with what to use", () => {
   for (const zone of ["com", "dev", "docker", "co.uk", "com.au"])
     assert.throws(
-      () => ZONE.read(zone),
+      () => zoneOf(zone),
       new RegExp(`invalid zone "${zone}": use a domain that is yours, such as docker\\.${zone}, because`),
     );
 });
 
 test("a zone with a meaning of its own, and one that is no domain name, are refused", () => {
   for (const zone of ["local", "localhost", "x.localhost", "10.in-addr.arpa", "x.onion", "invalid"])
-    assert.throws(() => ZONE.read(zone), /use a domain without a meaning of its own, such as cluster\.local/, zone);
+    assert.throws(() => zoneOf(zone), /use a domain without a meaning of its own, such as cluster\.local/, zone);
   for (const zone of ["", ".", "a b", "a..b", "*.test", ".test", `${"a".repeat(60)}.${"b".repeat(60)}`])
-    assert.throws(() => ZONE.read(zone), /use a domain name of at most 100 characters, such as cluster\.local/, zone);
-  assert.throws(() => ZONE.read(7), /use a string/);
+    assert.throws(() => zoneOf(zone), /use a domain name of at most 100 characters, such as cluster\.local/, zone);
+  assert.throws(() => zoneOf(7), /use a string/);
   assert.throws(() => zonesIn("zone: [cluster.local, com]"), /s\.yaml:2:7: zone: invalid zone "com"/);
 });
 

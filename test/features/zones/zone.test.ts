@@ -4,14 +4,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { dataOf, dig } from "../support/client/dig.ts";
-import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { ensureImage, exposingImage } from "../support/engine/image.ts";
-import { type CommandResult, stdoutOf } from "../support/program/command.ts";
-import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { ensureImage, exposingImage } from "../../support/engine/image.ts";
+import { type CommandResult, stdoutOf } from "../../support/program/command.ts";
+import { type Dns11, dns11, startDns11 } from "../../support/program/dns11.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const ZONE = "cluster.local";
 const SEARCH = [`dev.svc.${ZONE}`, `svc.${ZONE}`, ZONE];
