@@ -4,8 +4,7 @@
 import type { Command } from "commander";
 
 import type { Bundle } from "../src/doctor/bundle/bundle.ts";
-import type { DoctorLine } from "../src/api/doctor-lines.ts";
-import type { Finding } from "../src/base/model/finding.ts";
+import type { Finding, DoctorLine } from "../src/base/model/finding.ts";
 import { type ProjectOptions, addProjectOption } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./options/control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";

@@ -9,7 +9,7 @@ import { type ProjectOptions, addProjectOption, containersRequest } from "./opti
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { jsonLine } from "./text/printable.ts";
-import { abortOnSignal, stopped } from "./process/signals.ts";
+import { abortOnSignal, stopped } from "./process/own-process.ts";
 import { failuresText, followedText } from "./text/failures-text.ts";
 import { displayOf } from "./text/terminal.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";

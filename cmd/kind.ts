@@ -5,9 +5,8 @@ import { type Command, Option } from "commander";
 
 import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
 import type { ContainerStatus, Status } from "../src/api/status.ts";
-import { startText } from "../src/base/model/kind-start.ts";
 import { NODE_FILTER } from "../src/config/kinds.ts";
-import type { NodeFilter } from "../src/base/model/kind-policy.ts";
+import { type NodeFilter, startText } from "../src/base/model/kind-policy.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
 import { setExitCode } from "./process/exit-code.ts";
 import { findingsTable } from "./text/doctor-text.ts";

@@ -5,7 +5,7 @@
 import { Argument, type Command } from "commander";
 
 import { readBuild } from "./process/build.ts";
-import { exampleSettings } from "./manual/example.ts";
+import { exampleSettings } from "./manual/keys.ts";
 import { commandsMarkdown, exitCodesMarkdown, keysMarkdown } from "./manual/markdown.ts";
 import { programPage } from "./manual/program-page.ts";
 import { settingsPage } from "./manual/settings-page.ts";

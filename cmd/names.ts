@@ -3,8 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { ContainerRef } from "../src/api/names.ts";
-import type { ListedName, NameList } from "../src/api/name-list.ts";
+import type { ContainerRef, ListedName, NameList } from "../src/api/names.ts";
 import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./options/container-argument.ts";
 import {
   type ControlOptions,

@@ -2,17 +2,16 @@
  * dns11 policy diff: what the policies of a file would have refused of the recorded traffic.
  */
 import type { Command } from "commander";
-
 import { mergeSettings } from "../src/config/merge-settings.ts";
-import { chosenBy } from "../src/policy/book/policy-subject.ts";
-import { type JudgedContainer, judgedTraffic } from "../src/policy/traffic/judged-traffic.ts";
-import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
+import { chosenBy } from "../src/policy/book/assignment.ts";
+import { type JudgedContainer, judgedTraffic, Traffic } from "../src/policy/traffic/traffic.ts";
+import { type ProjectOptions, addProjectOption, containersRequest, note } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
-import { recordedTraffic } from "./policy-traffic.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { jsonLine, printableLines } from "./text/printable.ts";
 import { table } from "./text/table.ts";
 import { displayOf } from "./text/terminal.ts";
+import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
 
 interface DiffOptions extends ControlOptions, ProjectOptions {}
 
@@ -84,4 +83,17 @@ function diffText({ file, judged, refusals, passing }: DiffReport): string {
     refusals.length === 0 ? printableLines([verdict]) : table(head, rows, displayOf(process.stdout)),
     passing === 0 ? "" : printableLines(["", pass]),
   ].join("");
+}
+
+/** A response has no more. */
+const QUERIES_MAX = 10_000;
+
+/** What is in the histories now. */
+export async function recordedTraffic(client: ControlClient, chosen: ContainersRequest): Promise<Traffic> {
+  const traffic = new Traffic();
+  const { queries, missed } = await client.queries({ ...chosen, last: QUERIES_MAX });
+  for (const query of queries) traffic.addQuery(query);
+  if (missed > 0) note(`${missed} queries are no longer in the history: use --for to watch for a while`);
+  traffic.addConnections(await client.egress(chosen), 0);
+  return traffic;
 }

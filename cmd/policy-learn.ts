@@ -8,12 +8,12 @@ import { Fault, reasonWithRemedy } from "../src/base/lib/fault.ts";
 import { isPolicyName } from "../src/policy/model/policy.ts";
 import { type LearnedFor, learnedPolicy } from "../src/policy/traffic/learned-policy.ts";
 import { Traffic } from "../src/policy/traffic/traffic.ts";
-import { readDuration } from "./options/duration.ts";
+import { readDuration } from "./options/name-options.ts";
 import { type ProjectOptions, addProjectOption, containersRequest, note } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
-import { recordedTraffic } from "./policy-traffic.ts";
+import { recordedTraffic } from "./policy-diff.ts";
 import { EXIT } from "./process/exit-code.ts";
-import { abortOnSignal, stopped } from "./process/signals.ts";
+import { abortOnSignal, stopped } from "./process/own-process.ts";
 
 interface LearnOptions extends ControlOptions, ProjectOptions {
   readonly for?: number;

@@ -2,20 +2,19 @@
  * dns11 policy: containers with a policy, what is refused and why, and what an operator allows for a while.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
-
 import type { PoliciesReport, PolicyRefusal } from "../src/api/policies.ts";
 import { durationText } from "../src/base/lib/quantity.ts";
-import { readDuration } from "./options/duration.ts";
+import { readDuration } from "./options/name-options.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
-import { addClose } from "./policy-close.ts";
 import { addDiff } from "./policy-diff.ts";
 import { addLearn } from "./policy-learn.ts";
 import { EXIT } from "./process/exit-code.ts";
-import { abortOnSignal, stopped } from "./process/signals.ts";
+import { abortOnSignal, stopped } from "./process/own-process.ts";
 import { policiesText, refusalText, verdictText } from "./text/policy-text.ts";
 import { jsonLine, printable, printableLines } from "./text/printable.ts";
 import { displayOf } from "./text/terminal.ts";
+import { hostModules } from "./modules/platform.ts";
 
 interface CheckOptions extends ControlOptions {
   readonly type?: string;
@@ -134,4 +133,18 @@ function readCount(text: string): number {
   const count = Number(text);
   if (/^\d{1,4}$/.test(text) && count <= LAST_MAX) return count;
   throw new InvalidArgumentError(`Use a whole number from 0 to ${LAST_MAX}.`);
+}
+
+/** Dns11 policy close: closes networks before Docker starts, for the unit dns11-boot.service. */
+function addClose(policy: Command): void {
+  policy
+    .command("close")
+    .description(
+      "Close the networks of enforced policies as they were when dns11 ran last, until it runs again; dns11-boot.service does so before Docker starts",
+    )
+    .exitOverride()
+    .action(async () => {
+      const { closeNetworks } = await hostModules();
+      process.stdout.write(printableLines(await closeNetworks()));
+    });
 }

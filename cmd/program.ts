@@ -1,9 +1,8 @@
 /** Program: the definition of the command line, apart from running it. Each command has its own file. */
 import { Command } from "commander";
-
 import { FEATURES } from "../src/features.ts";
 import type { Feature } from "../src/features/contract.ts";
-import { readBuild } from "./process/build.ts";
+import { readBuild, versionReport } from "./process/build.ts";
 import { addCache } from "./cache.ts";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
@@ -11,7 +10,6 @@ import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
-import { addHelp } from "./help.ts";
 import { HELP_LAYOUT } from "./help/help-layout.ts";
 import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
@@ -27,8 +25,45 @@ import { addTail } from "./tail.ts";
 import { addTop } from "./top.ts";
 import { addUi } from "./ui.ts";
 import { addUpstreams } from "./upstreams.ts";
-import { addVersion } from "./version.ts";
 import { addWait } from "./wait.ts";
+import { addJsonOption } from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+
+/** Dns11 help: the help of a command or subcommand. An unknown command is an error, as everywhere else. */
+function addHelp(program: Command): void {
+  program
+    .command("help [command...]")
+    .description("Show help for a command")
+    .action((words: readonly string[]) => {
+      let command = program;
+      for (const word of words) command = requireCommand(command, word);
+      command.help();
+    });
+}
+
+/** The subcommand of that name; exits with an error if there is none. */
+function requireCommand(command: Command, word: string): Command {
+  return command.commands.find((each) => each.name() === word) ?? unknownCommand(command, word);
+}
+
+function unknownCommand(command: Command, word: string): never {
+  return command.error(`error: unknown command '${word}'`, { code: "commander.unknownCommand" });
+}
+
+/** Dns11 version: version, commit and platform, as a bug report needs them. */
+function addVersion(program: Command): void {
+  const command = program.command("version").description("Show version, commit and platform");
+  addJsonOption(command).action(({ json }: { readonly json?: boolean }) => {
+    const report = versionReport();
+    const { commit } = report;
+    process.stdout.write(
+      json === true
+        ? jsonLine(report)
+        : `dns11 ${report.version}${commit === null ? "" : `, commit ${commit}`}\n` +
+            `Node ${report.node}, ${report.platform}, ${report.libc}\n`,
+    );
+  });
+}
 
 type AddCommand = (program: Command) => void;
 

@@ -3,10 +3,9 @@
  * minute.
  */
 import { type Command, Option } from "commander";
-
 import type { ContainerColumn } from "../src/features/contract.ts";
 import { loadReports } from "../src/features/load.ts";
-import { NOT_ASKED } from "../src/base/model/not-served.ts";
+import { NOT_ASKED } from "../src/base/model/finding.ts";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
@@ -20,10 +19,19 @@ import {
 } from "./options/control-options.ts";
 import { jsonLine } from "./text/printable.ts";
 import { type Cell, type Column, fits, table } from "./text/table.ts";
-import { type Colour, type Display, PLAIN, displayOf } from "./text/terminal.ts";
-import { age, ago } from "./text/time.ts";
-import { whyOf } from "./text/why-text.ts";
+import { type Colour, type Display, PLAIN, displayOf, age, ago } from "./text/terminal.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";
+import type { NodeReport } from "../src/base/model/kind-policy.ts";
+
+/** Why it is not served, what may become a problem, and where to look. */
+export function whyOf({ state, name, reason, culprits = [], warning, node }: ContainerStatus): string {
+  const hint = state === "failed" ? `see dns11 doctor ${name}` : undefined;
+  return [reason, ...culprits, warning, node && nodeText(node), hint].filter((text) => text !== undefined).join("; ");
+}
+
+function nodeText({ isNested }: NodeReport): string {
+  return `${isNested === true ? "answers what runs inside, too" : "a KIND node"}: see dns11 kind status`;
+}
 
 interface PsOptions extends ControlOptions, ProjectOptions, WatchOptions {
   readonly output?: Format;

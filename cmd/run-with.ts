@@ -12,7 +12,7 @@ import { type ControlOptions, clientFor } from "./options/control-options.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { failuresText } from "./text/failures-text.ts";
 import { printableText } from "./text/printable.ts";
-import { isInForeground } from "./process/signals.ts";
+import { isInForeground } from "./process/own-process.ts";
 import { OwnServer } from "./process/own-server.ts";
 
 /** All containers of a busy machine are attached by then. */

@@ -2,19 +2,24 @@
  * dns11 run: serves containers until it is stopped.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
-
 import { Fault } from "../src/base/lib/fault.ts";
-import { type SettingsOptions, settingsReader } from "./options/settings-reader.ts";
 import type { Service } from "../src/run/service.ts";
 import { addJsonOption, hostOption, stateDirOption } from "./options/control-options.ts";
-import { addFlags } from "./options/flags.ts";
+import { addFlags, flagLayer } from "./options/flags.ts";
 import { hostModules, onThisPlatform } from "./modules/platform.ts";
 import { jsonLine } from "./text/printable.ts";
 import { enterRootless } from "./process/rootless.ts";
-import { abortOnSignal } from "./process/signals.ts";
+import { abortOnSignal } from "./process/own-process.ts";
 import { endOfService, isOwnServer } from "./process/own-server.ts";
 import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./options/in-node.ts";
 import { table } from "./text/table.ts";
+import { readEnvironment, type SettingsLayer } from "../src/config/layers.ts";
+import { fingerprintOfFolder } from "../src/config/file/files.ts";
+import { namedFolders, readFolderLayers } from "../src/config/file/folder-layers.ts";
+import { readFolderInWorker, readSettingsInWorker } from "../src/config/file/worker.ts";
+import { mergeSettings } from "../src/config/merge-settings.ts";
+import type { RunSettings } from "../src/config/settings.ts";
+import type { ReadSettings } from "../src/run/reloads.ts";
 
 interface RunOptions extends SettingsOptions {
   readonly with?: boolean;
@@ -121,4 +126,33 @@ function previewText(
 function readPositive(text: string): number {
   if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError("Use a process ID.");
   return Number(text);
+}
+
+/** The options that the settings are made from, beside the flags of `flags.ts`. */
+interface SettingsOptions {
+  readonly config?: string;
+  readonly host?: string;
+  readonly stateDir: string;
+  readonly enginePid?: number;
+  readonly replace?: boolean;
+}
+
+/** Returns a function that reads the settings: flags and environment only once, the file when everything is read. */
+function settingsReader(options: SettingsOptions): ReadSettings {
+  const { host, stateDir, enginePid } = options;
+  const config = options.config === "" ? undefined : options.config;
+  const above = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
+  let inForce: readonly SettingsLayer[] | undefined;
+  return async (scope): Promise<RunSettings> => {
+    const layers =
+      scope === "folders" && inForce !== undefined
+        ? inForce
+        : config === undefined
+          ? above
+          : [...above, await readSettingsInWorker(config)];
+    const folders = await namedFolders(layers, fingerprintOfFolder);
+    const settings = mergeSettings([...layers, ...(await readFolderLayers(layers, readFolderInWorker))]);
+    inForce = layers;
+    return { ...settings, folders, host, stateDir, enginePid, isReplacing: options.replace === true, config };
+  };
 }

@@ -20,12 +20,11 @@ import {
   addFormatOption,
   clientFor,
 } from "./options/control-options.ts";
-import { counted } from "../src/base/lib/counted.ts";
-import { type Line, lines } from "./text/lines.ts";
+import { counted } from "../src/base/lib/text.ts";
+import { type Line, lines } from "./text/wrap.ts";
 import { jsonLine } from "./text/printable.ts";
-import { whyOf } from "./text/why-text.ts";
-import { type Display, PLAIN, displayOf } from "./text/terminal.ts";
-import { age, ago, localTime } from "./text/time.ts";
+import { whyOf } from "./ps.ts";
+import { type Display, PLAIN, displayOf, age, ago, localTime } from "./text/terminal.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";
 
 interface StatusOptions extends ControlOptions, ProjectOptions, WatchOptions {

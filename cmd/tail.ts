@@ -7,7 +7,7 @@ import type { MissedReport, QueryReport } from "../src/api/queries.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
 import { jsonLine } from "./text/printable.ts";
-import { abortOnSignal, stopped } from "./process/signals.ts";
+import { abortOnSignal, stopped } from "./process/own-process.ts";
 import { QueryLines } from "./text/query-lines.ts";
 import { displayOf } from "./text/terminal.ts";
 

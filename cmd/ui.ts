@@ -13,7 +13,7 @@ import type * as ClientModules from "./modules/client-modules.ts";
 import { type ControlOptions, addControlOptions, noteSilence } from "./options/control-options.ts";
 import { onThisPlatform } from "./modules/platform.ts";
 import { printableText } from "./text/printable.ts";
-import { abortOnSignal } from "./process/signals.ts";
+import { abortOnSignal } from "./process/own-process.ts";
 import type * as UiModules from "./modules/ui-modules.ts";
 
 interface UiOptions extends ControlOptions {

@@ -9,8 +9,7 @@ import { type ProjectOptions, addProjectOption, namesOfProject } from "./options
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
 import { jsonLine, printableLines } from "./text/printable.ts";
 import { type Cell, type Column, table } from "./text/table.ts";
-import { type Display, displayOf } from "./text/terminal.ts";
-import { localTime } from "./text/time.ts";
+import { type Display, displayOf, localTime } from "./text/terminal.ts";
 
 export function addUpstreams(program: Command): void {
   const command = program.command("upstreams").description("List upstream servers, their health and latency");

@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 
 import { waitUntilResolves } from "../src/api/resolve-wait.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
-import { readDuration } from "./options/duration.ts";
+import { readDuration } from "./options/name-options.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { jsonLine, printable } from "./text/printable.ts";
 

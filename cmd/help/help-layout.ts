@@ -3,8 +3,6 @@
  */
 import { type Command, Help } from "commander";
 
-import { EXAMPLES, type Example } from "./examples.ts";
-
 const GAP = 2;
 /** Of commands whose features bring their own. */
 const ownExamples = new WeakMap<Command, readonly Example[]>();
@@ -47,3 +45,119 @@ function term(argument: Command["registeredArguments"][number]): string {
   const name = argument.variadic ? `${argument.name()}...` : argument.name();
   return argument.required ? `<${name}>` : `[${name}]`;
 }
+
+/** A command line, without a leading sudo, and what it is for. */
+type Example = readonly [line: string, purpose: string];
+
+/**
+ * The command lines that a help text begins with, for those who learn from an example faster than from a list of
+ * options.
+ * By the words of the command after the program's name.
+ */
+const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
+  "": [
+    ["dns11 run", "serve all containers, until Ctrl-C"],
+    ["dns11 doctor", "find what breaks DNS, and how to fix it"],
+    ["dns11 explain db --in web", "why db resolves in web, or why not"],
+  ],
+  run: [
+    ["dns11 run --dry-run", "show what would be done"],
+    ["dns11 run --dns /corp.example/10.0.0.53", "ask a server for the names of one domain"],
+    ["dns11 run --config /etc/dns11/dns11.yaml --replace", "take over from the running dns11"],
+  ],
+  reload: [["dns11 reload", "after a change of the settings file"]],
+  kind: [
+    ["dns11 run --kind auto", "serve containers and the pods of KIND nodes"],
+    ["dns11 kind status", "show the state of each node"],
+    ["dns11 kind doctor", "query from a temporary pod in each node"],
+  ],
+  "kind status": [["dns11 kind status", "show the state of each node"]],
+  "kind doctor": [["dns11 kind doctor kind-worker", "query from a temporary pod in one node"]],
+  "kind detach": [["dns11 kind detach kind-worker", "give a node back to Docker's resolver"]],
+  "kind attach": [["dns11 kind attach kind-worker", "serve it again"]],
+  status: [["dns11 status", "whether dns11, its containers and its nameservers are well"]],
+  ps: [
+    ["dns11 ps", "every container, and why one is not served"],
+    ["dns11 ps --project shop --watch", "one Compose project, live"],
+  ],
+  names: [
+    ["dns11 names --in web", "which names web can resolve, and which not"],
+    ["dns11 names", "all container names, by network"],
+  ],
+  lookup: [
+    ["dns11 lookup db --in web", "the address that web gets"],
+    ["dns11 lookup example.com --in web --type MX", "another record type"],
+    ["dns11 lookup -x 172.18.0.2 --in web", "the name of an address"],
+  ],
+  tail: [
+    ["dns11 tail", "the queries of all containers"],
+    ["dns11 tail web --rcode NXDOMAIN,SERVFAIL", "the queries of web that fail"],
+    ["dns11 tail --name '*.example.com' -n 50", "the last queries of one domain"],
+  ],
+  top: [
+    ["dns11 top", "the busiest containers and names, live"],
+    ["dns11 top web", "one container, or those of a service"],
+    ["dns11 top --once", "one snapshot, for a script"],
+  ],
+  wait: [["dns11 wait db --in web --timeout 30s", "before the first step of a test"]],
+  policy: [
+    ["dns11 policy", "containers with a policy, and how far each is confined"],
+    ["dns11 policy check api.example.com agent", "whether a name is allowed, and by which rule"],
+    ["dns11 policy allow api.example.com --in agent --for 15m", "allow a name for a while"],
+  ],
+  "policy check": [
+    ["dns11 policy check api.example.com:443 agent", "whether agent may resolve it, and by which rule"],
+    ["dns11 policy check api.example.com agent --type TXT", "another record type"],
+  ],
+  "policy allow": [["dns11 policy allow '*.example.com' --in agent --for 1h", "a pattern, as in the settings"]],
+  "policy learn": [
+    ["dns11 policy learn --project shop --for 10m", "watch a Compose project, then print its policy"],
+    ["dns11 policy learn web", "from what is recorded of one container"],
+  ],
+  "policy diff": [["dns11 policy diff policy.yaml --project shop", "what these policies would have refused"]],
+  "policy close": [["dns11 policy close", "before dockerd is started by hand"]],
+  "policy log": [
+    ["dns11 policy log", "what was refused lately, and by which rule"],
+    ["dns11 policy log agent -f", "as it happens, in one container"],
+  ],
+  upstreams: [["dns11 upstreams", "which servers are used, and how they do"]],
+  cache: [
+    ["dns11 cache stats", "how much is cached, and how often it is used"],
+    ["dns11 cache show '*.example.com'", "what is cached of one domain"],
+    ["dns11 cache flush example.com", "remove one name"],
+  ],
+  ui: [
+    ["dns11 ui", "what fails and why, in the browser"],
+    ["dns11 ui --static snapshot", "the same as a folder, for a bug report"],
+  ],
+  "cache stats": [["dns11 cache stats", "how much is cached, and how often it is used"]],
+  "cache show": [
+    ["dns11 cache show", "every cached reply"],
+    ["dns11 cache show '*.example.com'", "those of one domain"],
+  ],
+  "cache flush": [
+    ["dns11 cache flush example.com", "remove one name"],
+    ["dns11 cache flush", "remove everything"],
+  ],
+  failures: [
+    ["dns11 failures", "every container name that fails, why, and the fix"],
+    ["dns11 failures web --follow", "what fails in web, as it happens"],
+    ["dns11 failures --all", "names of the outside world that do not exist, too"],
+  ],
+  explain: [
+    ["dns11 explain db --in web", "why db resolves in web, or why not"],
+    ["dns11 explain db cache --in web --type AAAA", "several names, and another record type"],
+    ["dns11 explain -x 172.18.0.2 --in web", "the name of an address"],
+  ],
+  doctor: [
+    ["dns11 doctor", "check all containers and the machine"],
+    ["dns11 doctor web", "check one container"],
+    ["dns11 doctor --fix", "repair what dns11 itself left broken"],
+  ],
+  "check-config": [["dns11 check-config /etc/dns11/dns11.yaml", "validate a file before a reload"]],
+  cleanup: [["dns11 cleanup", "after dns11 was killed and will not start again"]],
+  completion: [["dns11 completion bash > /etc/bash_completion.d/dns11", "for every new bash"]],
+  version: [["dns11 version --json", "for a bug report"]],
+  man: [["dns11 man dns11.yaml", "a settings file with every key"]],
+  help: [["dns11 help cache flush", "the help of a subcommand"]],
+};

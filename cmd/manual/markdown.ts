@@ -6,8 +6,7 @@ import type { Command } from "commander";
 
 import { EXIT } from "../process/exit-code.ts";
 import { commandsOf } from "../shell/complete.ts";
-import { settingsKeys, valueText } from "./keys.ts";
-import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
+import { settingsKeys, valueText, EXIT_DESCRIPTIONS } from "./keys.ts";
 
 const HELP_WIDTH = 80;
 

@@ -6,7 +6,7 @@ import type { Command, Option } from "commander";
 import type { Build } from "../process/build.ts";
 import { EXIT } from "../process/exit-code.ts";
 import { commandsOf, optionsOf } from "../shell/complete.ts";
-import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
+import { EXIT_DESCRIPTIONS } from "./keys.ts";
 import { bold, heading, italic, item, plain, section, usage, wrapped } from "./roff.ts";
 
 const ABOUT = [

@@ -4,8 +4,7 @@
 import type { Command } from "commander";
 
 import type { Build } from "../process/build.ts";
-import { exampleSettings } from "./example.ts";
-import { settingsKeys, valueText } from "./keys.ts";
+import { settingsKeys, valueText, exampleSettings } from "./keys.ts";
 import { bold, heading, item, plain, section, wrapped } from "./roff.ts";
 
 const ABOUT = [

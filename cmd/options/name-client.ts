@@ -11,7 +11,7 @@ import { clientFor } from "./control-options.ts";
 import { type NameOptions, type Question, orderNote, questionOf, withContainerHint } from "./name-options.ts";
 import { hostModules } from "../modules/platform.ts";
 import { enterRootless } from "../process/rootless.ts";
-import { abortOnSignal } from "../process/signals.ts";
+import { abortOnSignal } from "../process/own-process.ts";
 
 interface NameClient extends Pick<ControlClient, "explain" | "lookup"> {
   readonly containers: () => Promise<readonly NamedContainer[]>;

@@ -3,9 +3,7 @@
  * unless --in names it: a word alone does not tell whether it is a name or a container, because a container is both.
  */
 import { isIP } from "node:net";
-
-import type { Command } from "commander";
-
+import { type Command, InvalidArgumentError } from "commander";
 import { Fault, codeOf } from "../../src/base/lib/fault.ts";
 import { type ProjectOptions, addEachOption, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
@@ -84,4 +82,19 @@ export function withContainerHint(
     `Without --in, the last word is the container. If all are names: dns11 ${command} ${words.join(" ")} --in CONTAINER. ` +
     "dns11 ps lists the containers.";
   return new Fault(error.code, error.message, { remedy });
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const DAY_MS = 86_400_000;
+
+/**
+ * A time as people type it, such as 30s, 500ms or 2m.
+ * In milliseconds.
+ */
+export function readDuration(text: string): number {
+  const [, number, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(text) ?? [];
+  const ms = Math.round(Number(number) * (UNITS[unit ?? ""] ?? Number.NaN));
+  if (Number.isNaN(ms) || ms > DAY_MS)
+    throw new InvalidArgumentError("Use a time of at most a day, such as 200ms, 30s or 2m.");
+  return ms;
 }

@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
 import { EXIT } from "./exit-code.ts";
-import { abortOnSignal } from "./signals.ts";
+import { abortOnSignal } from "./own-process.ts";
 
 /** The variable stays when the server restarts itself, and no other process has it. */
 const VARIABLE = "DNS11_OWN_SERVER";

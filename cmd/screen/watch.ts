@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { type Command, Option } from "commander";
 
-import { abortOnSignal } from "../process/signals.ts";
+import { abortOnSignal } from "../process/own-process.ts";
 import { Screen } from "./screen.ts";
 
 export interface WatchOptions {

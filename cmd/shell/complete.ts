@@ -4,8 +4,6 @@
  */
 import { type Argument, type Command, InvalidArgumentError, type Option } from "commander";
 
-import { isPlainName } from "../../src/base/lib/plain-name.ts";
-
 interface CompletionCandidate {
   readonly word: string;
   readonly description: string;
@@ -189,4 +187,14 @@ function plain(words: readonly string[]): CompletionCandidate[] {
 
 function startingWith(typed: string, candidates: readonly CompletionCandidate[]): Completion {
   return { candidates: candidates.filter(({ word }) => word.startsWith(typed)), wantsFiles: false };
+}
+
+/**
+ * A name that every shell takes as it is. The engine accepts no other for a container, but labels can claim any text
+ * as a service or a project.
+ */
+const PLAIN_NAME = /^[a-zA-Z0-9][\w.-]*$/;
+
+function isPlainName(text: string): boolean {
+  return PLAIN_NAME.test(text);
 }

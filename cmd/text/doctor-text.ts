@@ -2,8 +2,7 @@
  * DoctorText: a diagnosis as text. Each cause is one problem, with whom it hits, what comes of it, and what to do.
  */
 import { type Diagnosis, type Report, HOST } from "../../src/doctor/report.ts";
-import type { DoctorProblem } from "../../src/api/doctor-lines.ts";
-import type { Finding, ServedNote } from "../../src/base/model/finding.ts";
+import type { Finding, ServedNote, DoctorProblem } from "../../src/base/model/finding.ts";
 import { printable, printableLines } from "./printable.ts";
 import { type Cell, table } from "./table.ts";
 import { type Colour, type Display, PLAIN } from "./terminal.ts";

@@ -5,9 +5,8 @@
 import type { Cause } from "../../src/api/causes.ts";
 import type { ExplainedStep, Explanation } from "../../src/api/names.ts";
 import type { FeatureReport } from "../../src/features/contract.ts";
-import { ownerOf, ownerText } from "./owner-text.ts";
 import { printable } from "./printable.ts";
-import { milliseconds, replyLines } from "./reply.ts";
+import { milliseconds, replyLines, ownerOf, ownerText } from "./reply.ts";
 import { table } from "./table.ts";
 import type { Colour, Display } from "./terminal.ts";
 import { wrapped } from "./wrap.ts";

@@ -12,8 +12,7 @@ import {
 import type { Cause, LastingFix } from "../../src/api/causes.ts";
 import { printableLines, printable } from "./printable.ts";
 import { type Cell, type Column, type Row, table } from "./table.ts";
-import { type Display, PLAIN } from "./terminal.ts";
-import { ago, localTime } from "./time.ts";
+import { type Display, PLAIN, ago, localTime } from "./terminal.ts";
 import { wrapped } from "./wrap.ts";
 
 /** Names, containers and commands that are listed of one cause; --json has all. */

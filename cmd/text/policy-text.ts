@@ -9,9 +9,8 @@ import type {
   PolicyRefusal,
 } from "../../src/api/policies.ts";
 import { printableLines } from "./printable.ts";
-import { localTime } from "./time.ts";
 import { type Column, type Row, table } from "./table.ts";
-import type { Display } from "./terminal.ts";
+import { type Display, localTime } from "./terminal.ts";
 
 const HEAD: readonly Column[] = [
   { title: "CONTAINER", min: 12 },

@@ -4,10 +4,9 @@
  */
 import type { MissedReport, QueryReport } from "../../src/api/queries.ts";
 import { LOCAL_SOURCES, type LocalSourceKey } from "../../src/base/model/local-source.ts";
-import { ownerOf, ownerText } from "./owner-text.ts";
+import { ownerOf, ownerText } from "./reply.ts";
 import { printable } from "./printable.ts";
-import type { Colour, Display } from "./terminal.ts";
-import { preciseTime } from "./time.ts";
+import { type Colour, type Display, preciseTime } from "./terminal.ts";
 import { wrapped } from "./wrap.ts";
 
 const CONTAINER_WIDTH_MAX = 32;

@@ -1,12 +1,12 @@
 /**
  * Reply text: a DNS reply as columns for people, with the containers behind its addresses and its extended errors.
  */
-import type { AddressOwner } from "../../src/api/owners.ts";
+import type { AddressOwner } from "../../src/api/names.ts";
 import type { RecordText, ReplyText } from "../../src/base/model/reply-text.ts";
-import { ownerOf, ownerText } from "./owner-text.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 import { type Display, PLAIN } from "./terminal.ts";
+import { tasksText } from "../../src/base/model/swarm-place.ts";
 
 /** Everything in the reply except the response code. */
 export function replyLines(
@@ -46,4 +46,15 @@ function section(
 
 export function milliseconds(ms: number): string {
   return `${ms.toFixed(1)} ms`;
+}
+
+export function ownerOf(address: string, owners: readonly AddressOwner[]): AddressOwner | undefined {
+  return owners.find((owner) => owner.address === address);
+}
+
+/** The container behind an address, for people. */
+export function ownerText({ container, project, swarm }: AddressOwner): string {
+  if (swarm?.machine === null) return `swarm service ${container}, ${tasksText(swarm)}`;
+  if (swarm !== undefined) return `${container} on machine ${swarm.machine}`;
+  return project === null ? container : `${container} (project ${project})`;
 }

@@ -2,7 +2,7 @@
  * Table: rows of text in columns that fit the terminal. If they do not, columns that may be wrapped become narrower; then
  * columns are dropped, the least important first. Without a terminal nothing is wrapped or dropped.
  */
-import { cutMiddle } from "../../src/base/lib/cut-middle.ts";
+import { cutMiddle } from "../../src/base/lib/text.ts";
 import { printable } from "./printable.ts";
 import { type Colour, type Display, PLAIN, type Paint } from "./terminal.ts";
 import { wrapped } from "./wrap.ts";

@@ -1,3 +1,5 @@
+import { shortAge } from "../../src/base/lib/quantity.ts";
+
 /**
  * Terminal: colours and the width of the output. NO_COLOR, FORCE_COLOR, TERM and COLUMNS have their usual meaning.
  */
@@ -42,4 +44,37 @@ function widthOf({ isTTY, columns }: Stream, env: NodeJS.ProcessEnv): number {
   const chosen = /^\d{1,5}$/.test(env["COLUMNS"] ?? "") ? Number(env["COLUMNS"]) : 0;
   const width = chosen || (isTTY === true ? columns || 0 : 0);
   return width === 0 ? PLAIN.width : Math.max(WIDTH_MIN, width);
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Local times, and ages, as text for people. JSON has ISO times.
+ * The local time of day, and the date if that is not within a day.
+ */
+export function localTime(iso: string, nowMs: number): string {
+  const date = new Date(iso);
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+  if (Math.abs(nowMs - date.getTime()) < DAY_MS) return time;
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`;
+}
+
+/** The local time of day with milliseconds. */
+export function preciseTime(iso: string): string {
+  const date = new Date(iso);
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+  return `${time}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+}
+
+/** The time since then. */
+export function age(iso: string, nowMs: number): string {
+  return shortAge(nowMs - Date.parse(iso));
+}
+
+export function ago(iso: string, nowMs: number): string {
+  return `${age(iso, nowMs)} ago`;
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, "0");
 }

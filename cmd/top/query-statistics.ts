@@ -5,7 +5,6 @@
 import type { FailuresReport } from "../../src/api/failures.ts";
 import type { CountersReport, MissedReport, QueryReport } from "../../src/api/queries.ts";
 import type { UpstreamReport } from "../../src/api/upstreams.ts";
-import { type Outage, outageOf } from "./outage.ts";
 
 const WINDOW_MS = 60_000;
 /** Queries of the last minute that are kept, far more than the figures on a terminal need. */
@@ -267,4 +266,21 @@ function groups(
     else group.push(query);
   }
   return found;
+}
+
+/** How many upstream servers are down, and since when, because stale and cached answers hide it. */
+export interface Outage {
+  readonly down: number;
+  readonly all: number;
+  /** When the last of them went down. */
+  readonly since: string | null;
+}
+
+/** null if no server is known to be down. */
+function outageOf({ upstreams }: UpstreamReport): Outage | null {
+  const servers = upstreams.filter(({ isBackup }) => !isBackup);
+  const down = servers.filter(({ state }) => state === "down");
+  if (down.length === 0) return null;
+  const since = down.flatMap((server) => server.since ?? []).toSorted();
+  return { down: down.length, all: servers.length, since: since.at(-1) ?? null };
 }

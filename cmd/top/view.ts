@@ -4,10 +4,18 @@
  */
 import type { Colour, Paint } from "../text/terminal.ts";
 import { wrapped } from "../text/wrap.ts";
-import { KEY, type Key } from "../screen/keys.ts";
+import { KEY, type Key } from "../screen/screen.ts";
 import type { Snapshot } from "./query-statistics.ts";
-import { type Focus, type Size, renderSnapshot } from "./render.ts";
-import { type Choice, NO_CHOICE, type Rows, SORT_KEYS, rowsOf } from "./rows.ts";
+import {
+  type Focus,
+  type Size,
+  renderSnapshot,
+  type Choice,
+  NO_CHOICE,
+  type Rows,
+  SORT_KEYS,
+  rowsOf,
+} from "./render.ts";
 
 /** What the reader wants to know about a row. */
 export type Inquiry =

@@ -5,7 +5,7 @@
  */
 import { appendFileSync } from "node:fs";
 
-import { printable } from "../base/lib/printable.ts";
+import { printable } from "../base/lib/text.ts";
 
 /** The name of the folder where the first half of the step leaves files for the second. */
 const FOLDER = "folder";

@@ -5,7 +5,7 @@
  */
 import type { Cause } from "../api/causes.ts";
 import type { FailureReport } from "../api/failures.ts";
-import { printable } from "../base/lib/printable.ts";
+import { printable } from "../base/lib/text.ts";
 import { isLiteralName } from "../base/model/name-pattern.ts";
 import type { AskingContainer, JobRecord, RefusedName } from "./tally.ts";
 

@@ -55,3 +55,74 @@ export interface ContainersReport {
   /** Containers that are left out, because there are too many. */
   readonly omitted: number;
 }
+
+export interface NetworkMember {
+  readonly container: string;
+  readonly containerId: string;
+  readonly ipv4: string | null;
+  readonly ipv6: string | null;
+}
+
+interface NetworkSubnet {
+  /** It is in CIDR notation. */
+  readonly subnet: string;
+  readonly gateway: string | null;
+}
+
+export interface NetworkReport {
+  readonly id: string;
+  readonly name: string;
+  readonly driver: string;
+  readonly scope: string;
+  /** Without a way out: servers of the host are not queried for its containers. */
+  readonly isInternal: boolean;
+  /** Whether containers have names there. */
+  readonly hasNames: boolean;
+  /** The Compose project that made it. */
+  readonly project: string | null;
+  readonly subnets: readonly NetworkSubnet[];
+  /** Running containers, sorted by name. */
+  readonly members: readonly NetworkMember[];
+}
+
+export interface NetworksReport {
+  /** Sorted by name. */
+  readonly networks: readonly NetworkReport[];
+  /** Networks that are left out, because there are too many. */
+  readonly omitted: number;
+}
+
+/** A Compose service, or a container without one. */
+export interface MatrixColumn {
+  /** The name that is looked up, in lower case. */
+  readonly name: string;
+  readonly project: string | null;
+  readonly service: string | null;
+  /** The containers that the name is meant to lead to. */
+  readonly containers: readonly string[];
+  /** Running ones among them; with none, no container can resolve the name. */
+  readonly running: number;
+}
+
+/** A running container. */
+export interface MatrixRow {
+  readonly container: string;
+  readonly containerId: string;
+  readonly project: string | null;
+  readonly service: string | null;
+  /** The order is that of the search. */
+  readonly networks: readonly string[];
+  /**
+   * One for each column: how many of its containers the name resolves to; 0 if it does not resolve; -1 if it leads to something
+   * else.
+   */
+  readonly cells: readonly number[];
+}
+
+export interface MatrixReport {
+  readonly columns: readonly MatrixColumn[];
+  readonly rows: readonly MatrixRow[];
+  /** What is left out, because there are too many. */
+  readonly omittedColumns: number;
+  readonly omittedRows: number;
+}

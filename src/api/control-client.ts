@@ -1,25 +1,21 @@
 /**
  * ControlClient: accesses a running dns11 through its control socket, for the commands and for the package's test client.
  */
-import { startRemedy } from "./start-remedy.ts";
+import { startRemedy } from "./state-paths.ts";
 import type { IncomingMessage } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport, SkippedReport } from "./queries.ts";
 import type { EgressReport } from "./egress.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
-import type { ProbesReport, ProbesRequest } from "./probes.ts";
-import type { RepairReport, Status } from "./status.ts";
+import type { RepairReport, Status, ReloadReport, ProbesReport, ProbesRequest } from "./status.ts";
 import type { CacheEntriesReport, CacheReport, FlushReport } from "./cache.ts";
-import type { ContainersReport } from "./containers.ts";
+import type { ContainersReport, NetworksReport, MatrixReport } from "./containers.ts";
 import type { EventsReport } from "./events.ts";
 import type { HistoryReport } from "./history.ts";
 import type { LeasesReport } from "./lease.ts";
 import { linesOf } from "./lines.ts";
 import { LeaseConnection } from "./lease-connection.ts";
-import type { MatrixReport } from "./matrix.ts";
-import type { NetworksReport } from "./networks.ts";
-import type { NameList } from "./name-list.ts";
-import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts";
+import type { Explanation, Lookup, LookupRequest, NameRequest, NameList } from "./names.ts";
 import type {
   PoliciesReport,
   PolicyAllowRequest,
@@ -29,7 +25,6 @@ import type {
   PolicyLogReport,
   PolicyRefusal,
 } from "./policies.ts";
-import type { ReloadReport } from "./status.ts";
 import type { UpstreamReport } from "./upstreams.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
 import { openUnix, textOf } from "./unix-http.ts";

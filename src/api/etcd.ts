@@ -79,3 +79,41 @@ interface EtcdMemberReport {
   /** Why the last request to it failed. */
   readonly reason: string | null;
 }
+
+const SHOWN = 3;
+
+interface Skipped {
+  readonly skipped: number;
+  /** Those of the first. */
+  readonly problems: readonly { readonly key: string; readonly problem: string }[];
+}
+
+/** The keys of a store that could not be read, as text for a finding: the first of them, each with its reason. */
+export function skippedKeys({ skipped, problems }: Skipped): string {
+  const shown = problems.slice(0, SHOWN).map(({ key, problem }) => `${key}: ${problem}`);
+  const more = skipped - shown.length;
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join("; ");
+}
+
+/**
+ * What other machines know of one container through etcd, or why they do not, as part of its status.
+ */
+/** Reasons, by their code, that are as they are meant to be, as often as not: no mistake. */
+export const DELIBERATE_REASONS: ReadonlySet<string | null> = new Set(["PUBLISH_NO_PORT", "PUBLISH_OTHER_ADDRESS"]);
+
+export interface PublishedReport {
+  /** `pending`: not written yet; `unpublished`: others do not have it. */
+  readonly state: "published" | "pending" | "unpublished";
+  /** Why it is not published, what to do about it; null if it is, or if that is a matter of time. */
+  readonly code: string | null;
+  readonly reason: string | null;
+  readonly remedy: string | null;
+  /** The zone that the machines share. */
+  readonly zone: string;
+  /** Its key in etcd, and the names that other machines resolve: first that of its service, then its own. */
+  readonly key: string | null;
+  readonly names: readonly string[];
+  /** Others reach it at these: addresses, and ports as NAME=PORT/PROTOCOL. */
+  readonly addresses: readonly string[];
+  readonly ports: readonly string[];
+}

@@ -7,7 +7,7 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { Fault } from "../base/lib/fault.ts";
 import { linesOf } from "./lines.ts";
 import type { LeaseReply, LeaseRequest, RecordedQuery } from "./lease.ts";
-import type { PolicyLeaseReply, PolicyLeaseRequest } from "./policy-lease.ts";
+import type { PolicyLeaseReply, PolicyLeaseRequest } from "./policies.ts";
 
 const OPEN = "Open another one.";
 

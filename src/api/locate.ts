@@ -6,13 +6,12 @@
 import { readdirSync, realpathSync } from "node:fs";
 import { dirname, basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { LIMITS } from "../base/limits.ts";
-import { Fault, codeOf } from "../base/lib/fault.ts";
+import { Fault, codeOf, engineFault } from "../base/lib/fault.ts";
 import { ControlClient } from "./control-client.ts";
 import { BY_DEFAULT, engineAddress } from "./engine-address.ts";
-import { engineId } from "./engine-id.ts";
 import { controlPath, instanceFolder } from "./state-paths.ts";
+import { openUnix, textOf } from "./unix-http.ts";
 
 interface Instance {
   readonly path: string;
@@ -124,5 +123,19 @@ function folders(stateDir: string): string[] {
       .map(({ name }) => name);
   } catch {
     return [];
+  }
+}
+
+/** Throws a Fault with the path of the socket. */
+async function engineId(socketPath: string): Promise<string> {
+  try {
+    const signal = AbortSignal.timeout(LIMITS.listMs);
+    const answer = await openUnix(socketPath, "/info", { timeoutMs: LIMITS.listMs, signal });
+    const text = await textOf(answer);
+    if (answer.statusCode !== 200) throw new Error(`it responded with status ${answer.statusCode}`);
+    const { ID: id } = JSON.parse(text) as { readonly ID?: string };
+    return id ?? "";
+  } catch (error) {
+    throw engineFault(error, socketPath);
   }
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { Fault, codeOf } from "../base/lib/fault.ts";
 import type { LeaseConnection } from "./lease-connection.ts";
-import type { PolicyLeaseRequest } from "./policy-lease.ts";
+import type { PolicyLeaseRequest } from "./policies.ts";
 
 const AGAIN_MS = 250;
 /** A replacement, or a start of the service, takes less. */

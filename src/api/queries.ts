@@ -4,7 +4,7 @@
 import type { LocalSourceKey } from "../base/model/local-source.ts";
 import type { QueryResult } from "../base/model/query-record.ts";
 import type { Cause } from "./causes.ts";
-import type { AddressOwner } from "./owners.ts";
+import type { AddressOwner } from "./names.ts";
 
 export interface QueryReport {
   readonly container: string;

@@ -3,12 +3,10 @@
  * why.
  */
 import type { CacheReport } from "./cache.ts";
-import type { ContainersReport } from "./containers.ts";
+import type { ContainersReport, NetworksReport, MatrixReport } from "./containers.ts";
 import type { EventsReport } from "./events.ts";
 import type { FailuresReport } from "./failures.ts";
 import type { HistoryReport } from "./history.ts";
-import type { MatrixReport } from "./matrix.ts";
-import type { NetworksReport } from "./networks.ts";
 import type { QueriesReport } from "./queries.ts";
 import type { Status } from "./status.ts";
 import type { UpstreamReport } from "./upstreams.ts";

@@ -2,9 +2,8 @@
  * StatePaths: the paths of an instance's directory, with its lock and control socket, and the directory of all instances.
  */
 import { join } from "node:path";
-
-import { engineAddress } from "./engine-address.ts";
-import { isOwnEngine, runtimeFolder } from "./own-engine.ts";
+import { engineAddress, isOwnEngine, runtimeFolder } from "./engine-address.ts";
+import { existsSync } from "node:fs";
 
 /** The folder for engines that run as root. */
 export const DEFAULT_STATE_DIR = "/run/dns11";
@@ -32,4 +31,14 @@ export function instanceFolder(stateDir: string, engineId: string): string {
 
 export function controlPath(folder: string): string {
   return join(folder, "control.sock");
+}
+
+const UNITS = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+
+/** How whoever finds that dns11 is not running starts it: by its unit, where one is installed. */
+export function startRemedy(otherwise: string, folders: readonly string[] = UNITS): string {
+  const isInstalled = folders.some((folder) => existsSync(`${folder}/dns11.service`));
+  return isInstalled
+    ? "Start it with: sudo systemctl start dns11. If it has ended: journalctl -u dns11"
+    : `Start it with: ${otherwise}`;
 }

@@ -2,16 +2,12 @@
  * Status: the state of dns11 and of every running container, as returned by `GET /v1/status` and `GET /ready`, and the
  * results of repair and reload.
  */
-import type { ClusterReport } from "./cluster.ts";
-import type { EtcdReport } from "./etcd.ts";
-import type { PublishedReport } from "./published.ts";
+import type { EtcdReport, PublishedReport } from "./etcd.ts";
 import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
-import type { ListenReports } from "./listen.ts";
-import type { ListenerReport } from "./listener.ts";
-import type { NodeReport } from "../base/model/node-report.ts";
-import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
+import type { ListenerReport, ListenReports } from "./listener.ts";
+import type { NodeReport } from "../base/model/kind-policy.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import type { RuleBackend } from "../base/model/rule-backend.ts";
@@ -170,4 +166,57 @@ export interface ReloadReport {
   readonly changed: readonly string[];
   /** What has changed since the start and takes effect with the next one only, in the same form. */
   readonly afterRestart: readonly string[];
+}
+
+/**
+ * The queries of a container in the last minute, approximately.
+ */
+export interface RecentCountsReport {
+  readonly queries: number;
+  /** Answers with this response code. */
+  readonly nxdomain: number;
+  /** Answers with any other response code than NOERROR. */
+  readonly errors: number;
+}
+
+/**
+ * The announcement of test queries, the body and the response of `POST /v1/probes`. They count nowhere as queries of the container.
+ */
+export interface ProbesRequest {
+  /** The name or ID of the container from whose namespace they come. */
+  readonly container: string;
+  /** Their source ports. Each is valid for one query, within ten seconds. */
+  readonly udp: readonly number[];
+  readonly tcp: readonly number[];
+}
+
+export interface ProbesReport {
+  /** Ports that were announced; 0 if the container is not served. */
+  readonly announced: number;
+}
+
+/**
+ * The connection to the API of a Kubernetes cluster and what was read there, as part of the status.
+ */
+export interface ClusterReport {
+  /** Whether the names are those of the cluster, the last known ones, or none that may be answered. */
+  readonly state: "current" | "last-known" | "unavailable";
+  /** Why they are not current; null if they are. */
+  readonly code: string | null;
+  readonly reason: string | null;
+  readonly remedy: string | null;
+  /** Since when they are not confirmed. */
+  readonly staleSeconds: number | null;
+  /** The URL of the API; null before it is known. */
+  readonly server: string | null;
+  readonly zone: string;
+  readonly services: number;
+  readonly endpoints: number;
+  /** How often all objects were listed, and how often a stream of changes ended. */
+  readonly lists: number;
+  readonly reconnects: number;
+  /** Objects that are left out because there are too many; and because they are not valid, the first with the reason. */
+  readonly refused: number;
+  readonly skipped: number;
+  readonly problems: readonly { readonly key: string; readonly problem: string }[];
 }

@@ -2,9 +2,134 @@
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
  * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
-import { DECLARED_LIMITS } from "./declared-limits.ts";
-import { LOG_LIMITS } from "./log-limits.ts";
-import { SWARM_LIMITS } from "./swarm-limits.ts";
+
+/**
+ * Limits of what people declare, in records and labels, as part of `LIMITS`.
+ */
+const DECLARED_LIMITS = {
+  /**
+   * Declared names in all files, records of each, and CNAMEs followed from one name to the next. A file with more is
+   * refused, and the names of the file before it stay. A name takes 1 KB.
+   */
+  declaredNames: 100_000,
+  declaredRecords: 100,
+  declaredAliases: 8,
+  /**
+   * Files in the folder of records, and bytes of each; a folder with more, or a larger file, is refused. Of its mistakes
+   * the first are logged and shown.
+   */
+  recordsFiles: 256,
+  recordsProblems: 20,
+  recordsFileBytes: 8 * 1024 * 1024,
+  /**
+   * Domains with servers of their own in a dnsmasq folder, and in a ConfigMap of kube-dns: every forwarded query is
+   * matched with them. A folder with more is refused.
+   */
+  dnsmasqDomains: 256,
+
+  /**
+   * Domains, servers and characters in the label io.dns11.dns of one container. Each container has its own routing
+   * table, which every forwarded query is matched with. The rest of a longer label is ignored and reported.
+   */
+  labelDomains: 64,
+  labelServers: 16,
+  /** Names in the label io.dns11.names, and wildcards among the aliases of an endpoint; the rest is ignored and reported. */
+  labelNames: 64,
+  /** Ports in the label io.dns11.ports, published ports, and exposed ports of one container; the rest is ignored. */
+  labelPorts: 32,
+  labelChars: 4_096,
+  /**
+   * Containers in one answer from a zone, more than a bridge has room for names in a UDP reply. Wildcards would
+   * otherwise make every query as expensive as there are containers.
+   */
+  zoneAnswerMembers: 256,
+  /** Services, and containers in them, that are visited for a query of a zone; the rest is left out. */
+  zoneVisits: 2_048,
+  /** Members of one other machine in an answer, so that no machine fills it alone. */
+  machineAnswerMembers: 64,
+  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
+  machineVisits: 320,
+  /** Containers with one address: of those that other machines publish, any number may claim it. */
+  zoneAddressMembers: 16,
+  /**
+   * Containers that are not running and are known, and whose names stay local. Of more those that ended first are forgotten, and their
+   * names are forwarded, as in Docker.
+   */
+  stoppedContainers: 256,
+  /** Objects of a store that are left out and whose problem is known; all are counted. */
+  keyProblems: 1_024,
+  /** Characters shown of a label; and of its problems. */
+  labelCharsShown: 80,
+  labelProblemChars: 240,
+} as const;
+
+/**
+ * Limits of what a swarm sends, as part of `LIMITS`.
+ */
+const SWARM_LIMITS = {
+  /**
+   * How long an answer of Docker's resolver is repeated, and for how long clients may keep it: two seconds together. It
+   * knows of a change as soon as gossip does; nothing else would tell dns11.
+   */
+  swarmFreshMs: 1_000,
+  swarmTtlSeconds: 1,
+  /**
+   * While Docker's resolver does not answer, its last answers stand in for so long: longer than a restart or an upgrade
+   * of dockerd takes. Services keep their addresses meanwhile, tasks may not. After that their names fail.
+   */
+  swarmLastKnownMs: 600_000,
+  /** How long one question waits for Docker's resolver; then it counts as away, for all questions of the next second. */
+  swarmAskMs: 2_000,
+  swarmAwayMs: 1_000,
+  /** Names of one container whose last answers are kept; the oldest gives way. */
+  swarmNamesKept: 512,
+  /** Addresses of one answer; the rest is left out. */
+  swarmAddresses: 1_024,
+  /** Questions that one query may need: a declared name can lead to several. */
+  swarmPasses: 10,
+  /**
+   * Names of one container that Docker's resolver does not know, each of which it logs. A container that asks for more
+   * gets SERVFAIL for them, unless they were unknown within `swarmFreshMs`.
+   */
+  swarmUnknown: { burst: 40, perSecond: 20 },
+
+  /** How often the engine's list of a network's services is read, and how soon again if a name is not in it. */
+  swarmPollMs: 10_000,
+  swarmPollAgainMs: 1_000,
+  /** Networks whose list is read in one round; with more, they take turns. */
+  swarmNetworks: 32,
+  /** Bytes of one list, and its services and tasks. A longer one is not read; of more tasks, the rest is left out. */
+  swarmListBytes: 2 * 1024 * 1024,
+  swarmServices: 1_024,
+  swarmTasks: 8_192,
+  /** How long a service that is no longer listed keeps its name from going upstream: it may have no healthy task. */
+  swarmServiceMs: 3_600_000,
+} as const;
+
+/**
+ * How much is logged, as part of LIMITS. Containers and servers cause most lines, so each has its own room.
+ */
+const LOG_LIMITS = {
+  /** A line with the same subject and text is logged once in this time, with the number of those held back. */
+  logRepeatMs: 600_000,
+  /** Different lines about one container or server in that time. */
+  logLinesPerSubject: 4,
+  /** How many subjects are tracked. */
+  logSubjects: 4_096,
+  /**
+   * Lines with one text in so much time: the first line of each container or server, and beyond these so many of all and of
+   * each. So none uses up the room of another.
+   */
+  logKindMs: 60_000,
+  logOwnersPerKind: 400,
+  logLinesPerKind: 100,
+  logLinesPerOwner: 8,
+  /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
+  logServerMs: 60_000,
+  /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
+  logNames: 16,
+  logNameChars: 300,
+} as const;
 
 export const LIMITS = {
   /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */

@@ -7,9 +7,14 @@ import { nearest } from "../base/lib/nearest.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "../base/lib/quantity.ts";
 import { addressBytes } from "../base/model/address.ts";
 import type { NodeFilter } from "../base/model/kind-policy.ts";
-import { HEALTH_PROBE_FORM, type HealthProbe, healthProbeText, parseHealthProbe } from "../base/model/health-probe.ts";
-import { METRICS_OFF } from "../base/model/metrics-policy.ts";
-import { ONLY_FORMS, type OnlyFilter, onlyText, parseOnly } from "../base/model/only.ts";
+import {
+  METRICS_OFF,
+  HEALTH_PROBE_FORM,
+  type HealthProbe,
+  healthProbeText,
+  parseHealthProbe,
+} from "../base/model/metrics-policy.ts";
+import { ONLY_FORMS, type OnlyFilter, onlyText, parseOnly } from "../base/model/container-choice.ts";
 import { type RouteText, parseDomain, parseRoute, routeText } from "../base/model/server-text.ts";
 
 export interface Kind<T> {

@@ -10,8 +10,10 @@ import {
   NAME_CHOICES_DEFAULTS,
   PTR_FORMS,
   VISIBLE_SETTINGS,
+  HEALTH_POLICIES,
+  LABEL_DEFAULTS,
+  LABEL_SERVERS,
 } from "../base/model/name-choices.ts";
-import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import {
   HOST_DOCKER_INTERNAL_WORDS,
   KIND_DEFAULTS,
@@ -19,8 +21,7 @@ import {
   NODE_ADDRESS_WORDS,
   NODE_FAMILIES,
 } from "../base/model/kind-policy.ts";
-import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import {

@@ -4,11 +4,10 @@
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
-import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
-import type { DefaultBridgeSetting, NameChoices } from "../base/model/name-choices.ts";
+import type { DefaultBridgeSetting, NameChoices, LabelPolicy } from "../base/model/name-choices.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
-import type { RouteRules } from "../base/model/route-rules.ts";
+import type { RouteRules } from "../base/model/server-text.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
 import type { Policy } from "../policy/model/policy.ts";

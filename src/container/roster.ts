@@ -2,11 +2,11 @@
  * Roster: every running container and the decision about it. It updates the directory and the reconciler from a
  * container's facts, and records the decision, so that status can report why a container is not served.
  */
-import type { OnlyFilter } from "../base/model/only.ts";
+import type { OnlyFilter } from "../base/model/container-choice.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
 import { type AttachMode, type Attaching, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
-import { nodeWarnings } from "./kind/node-warnings.ts";
+import { nodeWarnings } from "./kind/node-fact.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./facts/fact.ts";
@@ -14,8 +14,7 @@ import { labelAnswers } from "./facts/label-choices.ts";
 import { type Labels, effectiveLabels } from "./facts/labels.ts";
 import { guard } from "../base/lib/guard.ts";
 import { inSlices } from "../base/lib/slices.ts";
-import type { DefaultBridgeSetting } from "../base/model/name-choices.ts";
-import type { LabelPolicy } from "../base/model/label-policy.ts";
+import type { DefaultBridgeSetting, LabelPolicy } from "../base/model/name-choices.ts";
 import { missingText } from "../base/model/server-text.ts";
 import type { Upstreams, View } from "../base/model/view.ts";
 

@@ -4,7 +4,7 @@
  */
 import { Socket } from "node:net";
 
-import { startText } from "../base/model/kind-start.ts";
+import { startText } from "../base/model/kind-policy.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
 import { withContainerRoot } from "../container/namespace/container-root.ts";
@@ -16,7 +16,7 @@ import { proveNamespace } from "../container/namespace/proof.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import type { Within } from "../kernel/net-namespace.ts";
 import { codeOf, reasonOf } from "../base/lib/fault.ts";
-import { mapConcurrent } from "../base/lib/map-concurrent.ts";
+import { mapConcurrent } from "../base/lib/async.ts";
 import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import { serverText } from "../base/model/server-text.ts";
@@ -29,8 +29,11 @@ import {
   checkContainer,
   checkNodeNamespace,
   checkUnservedContainer,
+  libcFinding,
+  ContainerStates,
+  chosenEnded,
+  endedContainers,
 } from "./checks/container-check.ts";
-import { libcFinding } from "./checks/libc-check.ts";
 import { staleCopyFindings } from "./checks/resolv-conf-check.ts";
 import {
   type ContainerServers,
@@ -46,9 +49,7 @@ import {
 } from "./checks/upstream-check.ts";
 import { injectedFindings, misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { serverRemedy } from "./checks/upstream-remedy.ts";
-import { otherPolicyFindings, policyFindings, readPolicies } from "./checks/policy-check.ts";
-import { ContainerStates, chosenEnded, endedContainers } from "./checks/container-state.ts";
-import { networkFindings } from "./checks/networks-check.ts";
+import { networkFindings, otherPolicyFindings, policyFindings, readPolicies } from "./checks/networks-check.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { loadReports } from "../features/load.ts";

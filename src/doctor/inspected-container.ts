@@ -2,24 +2,22 @@
  * InspectedContainer: one running container with what is known before entering its namespace: which resolver should answer
  * there, and its upstream servers. A running dns11 reports both; without one, they follow from the engine's facts.
  */
-import { byName } from "../base/lib/by-name.ts";
-import { commandOf } from "../base/lib/command-line.ts";
+import { byName, commandOf } from "../base/lib/text.ts";
 import { type Decision, decide } from "../container/attach/decision.ts";
 import type { ContainerServers } from "./checks/upstream-check.ts";
 import type { ContainerTarget } from "./checks/container-target.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { composePlaceOf } from "../container/facts/compose.ts";
-import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/facts/fact.ts";
-import { sharedWith } from "../container/facts/shared-network.ts";
+import { type ContainerFact, type NetworkFact, isUserDefined, sharedWith } from "../container/facts/fact.ts";
 import { ImageConfigs } from "../container/watch/image-configs.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { ContainerFilesReader } from "../container/watch/container-files.ts";
 import { containerFact, isUp } from "../container/watch/translate.ts";
 import { RULES_LOCKED } from "../container/namespace/rules-locked.ts";
 import { LIMITS } from "../base/limits.ts";
-import { mapConcurrent } from "../base/lib/map-concurrent.ts";
+import { mapConcurrent } from "../base/lib/async.ts";
 import { DEFAULT_BEHAVIOUR } from "../base/model/behaviour.ts";
-import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../base/model/name-choices.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import { serversIn } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";

@@ -2,15 +2,11 @@
  * Machine check: what the host and its engine must provide before any container matters. It also opens the DoctorContext that
  * all other checks need.
  */
-import { startRemedy } from "../api/start-remedy.ts";
-import { counted } from "../base/lib/counted.ts";
+import { counted } from "../base/lib/text.ts";
 import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
-
 import { ControlClient } from "../api/control-client.ts";
 import { loadReports } from "../features/load.ts";
-import { forwardingFindings } from "./checks/forwarding-check.ts";
-import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, readEngineFile, socketPeerPid } from "../container/namespace/engine-host.ts";
@@ -21,17 +17,23 @@ import { DaemonDns } from "../container/watch/daemon-dns.ts";
 import { type HostServers, listedServers, readHostServers } from "../container/watch/host-file.ts";
 import type { ListedServer } from "../container/watch/resolv-conf.ts";
 import { tryLock } from "../kernel/libc.ts";
-import { outerUser } from "../kernel/user-namespace.ts";
+import { outerUser } from "../kernel/process.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { type CheckCode, type Finding, finding } from "../base/model/finding.ts";
 import { locateControl } from "../api/locate.ts";
-import { controlPath, instanceFolder } from "../api/state-paths.ts";
+import { controlPath, instanceFolder, startRemedy } from "../api/state-paths.ts";
 import { checkCapabilities, checkEngine } from "../container/preflight.ts";
 import { chooseRuleBackend } from "../container/attach/rule-backend-choice.ts";
 import { TlsTrust } from "../query/upstream/tls-trust.ts";
 import type { Status } from "../api/status.ts";
 import type { CheckedMachine } from "../features/contract.ts";
+import { legacyRules } from "../kernel/legacy-rules.ts";
+import { attributesIn, textOf } from "../kernel/netlink-message.ts";
+import { visitFirst } from "../kernel/nfnetlink.ts";
+import * as nft from "../kernel/nft-constants.ts";
+import type { Within } from "../kernel/net-namespace.ts";
+import { readXtables } from "../kernel/xtables.ts";
 
 /** What the checks of containers need. */
 export interface DoctorContext {
@@ -298,4 +300,90 @@ function lockHolder(folder: string): "held" | "free" | "none" {
   } finally {
     closeSync(lock);
   }
+}
+
+const CORRECT = "Correct the file: dns11 reads it again at once. `dns11 check-config` lists all mistakes.";
+/** One file may have very many mistakes. */
+const SHOWN = 8;
+
+/**
+ * Records check: files of the records folder that turned bad. The names that such a file had before stay, so nothing else
+ * shows that a change of it has no effect.
+ * Finds nothing where no names are declared, or dns11 does not run.
+ */
+export function recordsFindings({ records }: Pick<Status, "records">): Finding[] {
+  const { names = 0, problems = [] } = records ?? {};
+  if (problems.length === 0) {
+    const count = `${names} declared ${names === 1 ? "name" : "names"}`;
+    return names === 0 ? [] : [finding("records", "ok", `${count}, and every file is valid`)];
+  }
+  const more = problems.length - SHOWN;
+  return problems.slice(0, SHOWN).map((problem, index) => {
+    const rest = index === SHOWN - 1 && more > 0 ? `; and ${more} more` : "";
+    return finding("records", "warning", `${problem}; names that the file had before stay${rest}`, CORRECT);
+  });
+}
+
+/** Docker's table of each family on the host. */
+const DOCKER_BRIDGES = "docker-bridges";
+const FORWARD = nft.NF_HOOKS.indexOf("forward");
+const [INET, IPV4, IPV6] = [1, 2, 10];
+const FAMILIES: ReadonlyMap<number, { readonly name: string; readonly tool?: string }> = new Map([
+  [INET, { name: "inet" }],
+  [IPV4, { name: "ip", tool: "iptables" }],
+  [IPV6, { name: "ip6", tool: "ip6tables" }],
+]);
+
+interface DroppingChain {
+  readonly what: string;
+  /** Changes its policy; undefined where that is another program's. */
+  readonly command?: string | undefined;
+}
+
+/**
+ * Forwarding check: whether the host drops what Docker forwards for containers. With its nftables backend, Docker accepts packets in
+ * tables of its own, and no rule there overrides a chain of another table that drops them: a dockerd with the iptables backend sets
+ * the policy of FORWARD to DROP, and that stays when it is replaced.
+ * Nothing where Docker does not use nftables on the host.
+ */
+async function forwardingFindings(within: Within, memory: NetlinkMemory): Promise<Finding[]> {
+  const isDockers = new Set<number>();
+  const chains: { readonly family: number; readonly table: string; readonly name: string }[] = [];
+  within(() =>
+    visitFirst(memory, { command: nft.NFT_MSG_GETCHAIN, family: 0 }, (family, bytes) => {
+      const attributes = attributesIn(bytes);
+      const table = textOf(attributes.get(nft.NFTA_CHAIN_TABLE));
+      if (table === DOCKER_BRIDGES) isDockers.add(family);
+      else if (dropsForwarded(attributes)) {
+        chains.push({ family, table, name: textOf(attributes.get(nft.NFTA_CHAIN_NAME)) });
+      }
+    }),
+  );
+  if (isDockers.size === 0) return [];
+  const found: DroppingChain[] = chains
+    .filter(({ family }) => family === INET || isDockers.has(family))
+    .map(({ family, table, name }) => {
+      const { name: familyName = "", tool } = FAMILIES.get(family) ?? {};
+      const isOfIptables = tool !== undefined && table === "filter" && name === "FORWARD";
+      const command = isOfIptables ? `${tool} -P FORWARD ACCEPT` : undefined;
+      return { what: `chain ${name} of table ${familyName} ${table}`, command };
+    });
+  const legacy = legacyRules(await readXtables(within), "filter") ?? [];
+  if (legacy.some(({ chain, isPolicy, target }) => chain === "FORWARD" && isPolicy && target === "DROP")) {
+    found.push({ what: "chain FORWARD of iptables-legacy", command: "iptables-legacy -P FORWARD ACCEPT" });
+  }
+  if (found.length === 0) return [finding("forwarding", "ok", "Docker's nftables rules decide alone")];
+  const commands = found.flatMap(({ command }) => command ?? []);
+  const detail = `${found.map(({ what }) => what).join(" and ")} drops by its policy what containers send to other networks, unless its own rules accept it; that Docker's nftables rules accept it is not enough`;
+  const remedy =
+    commands.length > 0
+      ? `If a dockerd that used iptables has left it so, run on the Docker host: ${commands.join(" && ")}`
+      : "Have that chain accept what comes from and goes to Docker's bridges.";
+  return [finding("forwarding", "warning", detail, remedy)];
+}
+
+function dropsForwarded(chain: ReadonlyMap<number, Buffer>): boolean {
+  const hook = attributesIn(chain.get(nft.NFTA_CHAIN_HOOK) ?? Buffer.alloc(0));
+  const isForward = hook.get(nft.NFTA_HOOK_HOOKNUM)?.readUInt32BE(0) === FORWARD;
+  return isForward && chain.get(nft.NFTA_CHAIN_POLICY)?.readUInt32BE(0) === nft.NF_DROP;
 }

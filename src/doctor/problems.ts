@@ -2,8 +2,7 @@
  * Problems: the findings of all containers by their cause. One cause is one problem, with whom it hits and what comes of it;
  * a finding that another one explains is a symptom of that.
  */
-import type { DoctorProblem } from "../api/doctor-lines.ts";
-import type { CheckCode, Finding, SharedCause } from "../base/model/finding.ts";
+import type { CheckCode, Finding, SharedCause, DoctorProblem } from "../base/model/finding.ts";
 
 interface SubjectReport {
   readonly subject: string;

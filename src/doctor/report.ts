@@ -1,9 +1,8 @@
 /**
  * Report: the result of the doctor: the findings about the host and each container, and the problems that they come to.
  */
-import type { Finding } from "../base/model/finding.ts";
+import type { Finding, DoctorProblem } from "../base/model/finding.ts";
 import type { Repair } from "./fix.ts";
-import type { DoctorProblem } from "../api/doctor-lines.ts";
 
 /** The subject of findings about the host and its engine. */
 export const HOST = "Docker host";

@@ -15,15 +15,13 @@ import { Channel, channelPair, connectAt, listenAt, waitReadable } from "../kern
 import { POOL_VARIABLE, closeInPool } from "../kernel/in-pool.ts";
 import { closedFirst } from "../kernel/descriptors.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { mainThreadState } from "../kernel/process.ts";
-import { procText } from "../kernel/proc-text.ts";
-import { backoffMs } from "../base/lib/backoff.ts";
+import { mainThreadState, procText } from "../kernel/process.ts";
+import { backoffMs } from "../base/lib/retry.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { Hold, ServedNamespace } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import { ABSENT } from "./predecessor.ts";
-import { whyNotTaker } from "./taker.ts";
+import { Heartbeat } from "./peer-process.ts";
+import { ABSENT, whyNotTaker } from "./predecessor.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
 /** Started with the channel and the listener as descriptors 3 and 4. */

@@ -11,7 +11,7 @@ import { setCapabilities } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { denyCalls } from "../kernel/seccomp.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import { printableJson } from "../base/lib/printable.ts";
+import { printableJson } from "../base/lib/text.ts";
 import { DENIED_TO_KEEPER } from "./denied-calls.ts";
 import { Keeper } from "./keeper.ts";
 import { PeerProcess } from "./peer-process.ts";

@@ -16,9 +16,8 @@
  * which somebody in a container may hold, is done in threads of the pool: removing tables, closing descriptors.
  */
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
-
 import { type Channel, acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
-import { closeQuietly } from "../kernel/libc.ts";
+import { closeQuietly, addressOf, lastErrno, receive, send } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { reasonOf } from "../base/lib/fault.ts";
@@ -39,12 +38,14 @@ import { RCODE } from "../base/dns/rcode.ts";
 import { QUESTION_FIXED_BYTES } from "../base/dns/record.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
 import { KEEPER_LIMITS } from "./limits.ts";
-import { HandBack } from "./hand-back.ts";
-import { DeferredClose, closeDescriptors } from "./held-descriptors.ts";
+import { DeferredClose, closeDescriptors, removeTables } from "./held-descriptors.ts";
 import { PROGRAMS_MAX, PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { PeerProcess } from "./peer-process.ts";
-import { whyNotTaker } from "./taker.ts";
-import { RefusedConnections } from "./refused-connections.ts";
+import { whyNotTaker } from "./predecessor.ts";
+import { LIMITS } from "../base/limits.ts";
+import { mapConcurrent } from "../base/lib/async.ts";
+import { POOL_CALLS, closeInPool } from "../kernel/in-pool.ts";
+import { StreamReader, withLength } from "../base/lib/stream-reader.ts";
 
 /** A process that requests a takeover. */
 interface Successor {
@@ -386,9 +387,9 @@ export class Keeper {
 }
 
 /** A thousand namespaces do not fit into the channel: waits for the reader. */
-function sendWaiting(peer: PeerProcess, send: () => boolean): boolean {
+function sendWaiting(peer: PeerProcess, deliver: () => boolean): boolean {
   const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
-  while (!send()) {
+  while (!deliver()) {
     for (const _ of peer.messages()) continue;
     if (peer.isGone || performance.now() > untilMs) return false;
     waitReadable([], 1);
@@ -464,4 +465,118 @@ function questionEnd(message: Uint8Array): number | undefined {
   }
   const end = at + QUESTION_FIXED_BYTES;
   return end <= message.length ? end : undefined;
+}
+
+/**
+ * Removes the tables of all namespaces once nobody serves them, all at once, in threads of the pool. A transaction
+ * that waits for the lock of a namespace makes those in all others wait, too. So each is sent after the gate of its namespace
+ * was closed, which waits for that lock alone. Without a gate, and where the main process has reported that the lock is held, none is
+ * sent: the tables go with the last descriptor of the socket that owns them.
+ *
+ * All other descriptors are closed a second later, because a keeper may go on alone for long, and no namespace should wait for
+ * the closes of another one.
+ */
+class HandBack {
+  readonly #memory: NetlinkMemory;
+  readonly #deferredClose: DeferredClose;
+  /** Namespaces whose tables were removed, and those that are still to be handed back. */
+  removed = 0;
+  waiting = 0;
+
+  constructor(memory: NetlinkMemory, deferredClose: DeferredClose) {
+    this.#memory = memory;
+    this.#deferredClose = deferredClose;
+  }
+
+  /** Resolves when all are handed back. */
+  async run(all: readonly HeldNamespace[]): Promise<void> {
+    this.waiting = all.length;
+    const lockedLast = all.toSorted((a, b) => Number(a.isLocked) - Number(b.isLocked));
+    // Otherwise the first table would go after the last gate.
+    await mapConcurrent(lockedLast, POOL_CALLS, async (each) => await this.#remove(each));
+  }
+
+  async #remove(namespace: HeldNamespace): Promise<void> {
+    const { gate } = namespace;
+    if (gate !== undefined) await closeInPool(gate);
+    const netlink = await this.#removeTables(namespace);
+    this.waiting--;
+    // The number of a closed descriptor may be that of another one by then.
+    const open = { ...namespace, gate: undefined, netlink };
+    this.#deferredClose.addAll(open, performance.now() + LIMITS.nftLingerMs);
+  }
+
+  /** Returns the netlink socket unless it is closed. */
+  async #removeTables(namespace: HeldNamespace): Promise<number | undefined> {
+    const { isLocked, isOwned, gate } = namespace;
+    if (isOwned && (isLocked || gate === undefined)) {
+      await closeInPool(namespace.netlink);
+      return undefined;
+    }
+    const { hasRemoved, netlink } = await removeTables(namespace, this.#memory);
+    if (hasRemoved) this.removed++;
+    return netlink;
+  }
+}
+
+interface Connection {
+  readonly fd: number;
+  readonly reader: StreamReader;
+  readonly sinceMs: number;
+}
+
+const EAGAIN = 11;
+
+/**
+ * TCP connections in namespaces that the keeper refuses. Each is read as far as its client sends whole short
+ * queries, and closed for anything else.
+ */
+class RefusedConnections {
+  readonly #refuse: (message: Uint8Array) => number;
+  readonly #memory = Buffer.allocUnsafeSlow(KEEPER_LIMITS.refusedBytes);
+  readonly #address = addressOf(this.#memory);
+  /** The one that was accepted first comes first. */
+  #open: Connection[] = [];
+
+  constructor(refuse: (message: Uint8Array) => number) {
+    this.#refuse = refuse;
+  }
+
+  get descriptors(): readonly number[] {
+    return this.#open.map(({ fd }) => fd);
+  }
+
+  /** One for each round; the oldest makes room. */
+  accept(listener: number, nowMs: number): void {
+    const fd = acceptAt(listener)?.fd;
+    if (fd === undefined) return;
+    this.#open.push({ fd, reader: new StreamReader(), sinceMs: nowMs });
+    if (this.#open.length > KEEPER_LIMITS.refusedConnections) closeQuietly(this.#open.shift()?.fd ?? -1);
+  }
+
+  /** `readable` says so of each of `descriptors`. */
+  answer(readable: readonly boolean[], nowMs: number): void {
+    this.#open = this.#open.filter((connection, index) => {
+      const isOld = nowMs - connection.sinceMs > KEEPER_LIMITS.refusedConnectionMs;
+      if (!isOld && (readable[index] !== true || this.#goesOn(connection))) return true;
+      closeQuietly(connection.fd);
+      return false;
+    });
+  }
+
+  closeAll(): void {
+    for (const { fd } of this.#open) closeQuietly(fd);
+    this.#open = [];
+  }
+
+  #goesOn({ fd, reader }: Connection): boolean {
+    const length = receive(fd, this.#address, this.#memory.length);
+    if (length <= 0) return length < 0 && lastErrno() === EAGAIN;
+    reader.push(this.#memory.subarray(0, length));
+    for (let message = reader.next(); message !== undefined; message = reader.next()) {
+      const end = this.#refuse(message);
+      if (end === 0 || send(fd, withLength(message.subarray(0, end))) < 0) return false;
+    }
+    return reader.bytes <= KEEPER_LIMITS.refusedBytes * 2;
+  }
 }

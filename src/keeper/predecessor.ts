@@ -3,7 +3,6 @@
  * on what it serves with. Until the new process confirms that it serves, everything can still be reverted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, connectAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
@@ -11,6 +10,8 @@ import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { closeDescriptors } from "./held-descriptors.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
+import { readlinkSync } from "node:fs";
+import { procText } from "../kernel/process.ts";
 
 const POLL_MS = 1;
 const RETRY_MS = 100;
@@ -141,4 +142,42 @@ function notHandedOver(reason: string): Fault {
   return new Fault("NOT_HANDED_OVER", `The takeover from the running dns11 failed: ${reason}`, {
     remedy: "It keeps serving. Retry, or stop it first; Docker's own resolver answers meanwhile.",
   });
+}
+
+/** The operator's shell is in the mount namespace of the first process, whatever a service manager did for the service. */
+const FIRST_PROCESS = 1;
+
+/**
+ * Whether a process that asks for a takeover may have it. Root of a container that has the state directory mounted can
+ * connect to the keeper as well; it gets neither descriptors of other containers nor has dns11 pause for it.
+ * Why it may not; undefined if it may: it shares our PID namespace, and our mount namespace or the first process's. While nothing
+ * serves, our control group does as well: a service gets a new mount namespace with each start.
+ */
+export function whyNotTaker(pid: number, { mayShareGroup = false } = {}): string | undefined {
+  const processes = namespaceOf(pid, "pid");
+  const mounts = namespaceOf(pid, "mnt");
+  if (processes === undefined || mounts === undefined) return "its namespaces cannot be read";
+  if (processes !== namespaceOf("self", "pid")) return "it is in another PID namespace";
+  const allowed = [namespaceOf("self", "mnt"), namespaceOf(FIRST_PROCESS, "mnt")];
+  if (allowed.includes(mounts)) return undefined;
+  return mayShareGroup && isInOurGroup(pid) ? undefined : "it is in another mount namespace";
+}
+
+function isInOurGroup(pid: number): boolean {
+  try {
+    const group = procText(`/proc/${pid}/cgroup`);
+    return group !== undefined && group === procText("/proc/self/cgroup");
+  } catch {
+    // It has ended meanwhile.
+    return false;
+  }
+}
+
+/** undefined where it cannot be read. */
+function namespaceOf(pid: number | "self", kind: "mnt" | "pid"): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/${kind}`);
+  } catch {
+    return undefined;
+  }
 }

@@ -19,8 +19,7 @@ import {
   optionBytes,
   socket,
 } from "./libc.ts";
-import { unixAddress } from "./unix-address.ts";
-import { bindUnix } from "./unix-listener.ts";
+import { bindUnix, unixAddress } from "./unix-listener.ts";
 
 const c = {
   socketpair: bind<(domain: number, type: number, protocol: number, pair: Uint8Array) => number>(

@@ -1,10 +1,9 @@
 /**
  * Descriptors: how many files and sockets this process may have, and for how many containers they suffice. Node raises the soft limit to the hard limit itself.
  */
-import { readFileSync } from "node:fs";
-
+import { readFileSync, openSync } from "node:fs";
 import { LIMITS } from "../base/limits.ts";
-import { growDescriptorTable } from "./libc.ts";
+import { growDescriptorTable, closeQuietly } from "./libc.ts";
 
 /** A namespace, the owner of its rules, the watch on foreign rules, two sockets; the kernel's program and its link. */
 const PER_CONTAINER = 7;
@@ -34,4 +33,34 @@ export function closedFirst(): number {
 export function roomForContainers(descriptors: number): number {
   const shares = LIMITS.upstreamDescriptorShare + LIMITS.connectionDescriptorShare;
   return Math.max(0, Math.floor((descriptors * (1 - shares) - RESERVED) / PER_CONTAINER));
+}
+
+/**
+ * Descriptors that are kept back, for a socket that must be opened when there are none left. Nothing else can have
+ * their numbers until one is given up, in the same step in which it is needed.
+ */
+export class SpareDescriptors {
+  readonly #count: number;
+  readonly #kept: number[] = [];
+
+  constructor(count: number) {
+    this.#count = count;
+    this.keep();
+  }
+
+  /** Gives one up; returns whether there was one. */
+  giveUp(): boolean {
+    const fd = this.#kept.pop();
+    if (fd !== undefined) closeQuietly(fd);
+    return fd !== undefined;
+  }
+
+  /** Keeps as many back again as there may be, and are free: call when one has been closed. */
+  keep(): void {
+    try {
+      while (this.#kept.length < this.#count) this.#kept.push(openSync("/dev/null", "r"));
+    } catch {
+      // There are still none.
+    }
+  }
 }

@@ -8,9 +8,7 @@
  */
 import { closeSync, constants, openSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
-
 import koffi from "koffi";
-
 import { Fault } from "../base/lib/fault.ts";
 
 const lib = koffi.load(null);
@@ -454,4 +452,23 @@ export function closeQuietly(fd: number): void {
   } catch {
     // The descriptor is already closed.
   }
+}
+
+/** Offset in a sockaddr_in and a sockaddr_in6. */
+const PORT_AT = 2;
+
+/** The port that an internet socket sends from. */
+export function localPort(fd: number): number {
+  return localAddress(fd).readUInt16BE(PORT_AT);
+}
+
+const CLOCK_THREAD_CPUTIME_ID = 3;
+/** A struct timespec: two 64-bit numbers, seconds and nanoseconds. */
+const time = new BigInt64Array(2);
+const clockGetTime = bind<(clock: number, time: BigInt64Array) => number>("int clock_gettime(int clock, void *time)");
+
+/** The time for which the calling thread has had a processor. Node has it for the whole process only, before version 23. */
+export function threadMs(): number {
+  must(clockGetTime(CLOCK_THREAD_CPUTIME_ID, time), "clock_gettime");
+  return Number(time[0]) * 1_000 + Number(time[1]) / 1_000_000;
 }

@@ -4,15 +4,57 @@
  */
 import { randomInt } from "node:crypto";
 import { closeSync, openSync, readdirSync } from "node:fs";
-
-// Only the raw sockets of the package: importing all of it costs 3 MB.
 import { RawNetlinkSocket } from "node-netlink/dist/raw.js";
-
 import { codeOf } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 import { closeNetfilter } from "./in-pool.ts";
 import { duplicate, ignoreOverflow, netlinkPort } from "./libc.ts";
 import { type NetlinkMessage, messagesIn } from "./netlink-message.ts";
+import { addressText } from "../base/model/address.ts";
+import { LIMITS } from "../base/limits.ts";
+import type { NetlinkMemory } from "./netlink-socket.ts";
+import { RouteSocket } from "./rtnetlink.ts";
+import * as rt from "./rtnetlink-constants.ts";
+
+/**
+ * Which addresses are those of a namespace itself, as the kernel's routes say: what is sent to one of them arrives
+ * there. What the kernel said is kept until it reports a change of addresses or routes.
+ */
+export class LocalAddresses {
+  readonly #routes: RouteSocket;
+  readonly #watch: NetlinkWatch;
+  readonly #known = new Map<string, boolean>();
+
+  /** Opens the sockets in the thread's namespace. */
+  constructor(memory: NetlinkMemory) {
+    this.#routes = new RouteSocket(memory);
+    const forget = (): void => this.#known.clear();
+    try {
+      this.#watch = new NetlinkWatch(rt.NETLINK_ROUTE, rt.ADDRESS_GROUPS, {
+        onMessages: forget,
+        onUnreadable: forget,
+      });
+    } catch (error) {
+      this.#routes.close();
+      throw error;
+    }
+  }
+
+  has(address: Uint8Array): boolean {
+    const key = Buffer.from(address).toString("latin1");
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const isLocal = this.#routes.arrivesHere(addressText(address));
+    if (this.#known.size >= LIMITS.policyHostAddresses) this.#known.clear();
+    this.#known.set(key, isLocal);
+    return isLocal;
+  }
+
+  close(): void {
+    this.#watch.close();
+    this.#routes.close();
+  }
+}
 
 /** Port ids that the kernel gives to sockets that ask for none are below these, the process id among them. */
 const PORTS = { first: 0x4000_0000, end: 0x8000_0000 };

@@ -1,9 +1,10 @@
 /**
  * Another process, by a descriptor, which unlike a pid cannot be reused for a different process.
  */
-import { closeSync, openSync, readSync } from "node:fs";
-
+import { closeSync, openSync, readSync, constants, readlinkSync, statSync } from "node:fs";
 import { bind, lastErrno } from "./libc.ts";
+import { LIMITS } from "../base/limits.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
 
 const c = {
   pidfdOpen: bind<(call: number, pid: number, flags: number) => number>("long syscall(long call, int pid, int flags)"),
@@ -61,5 +62,87 @@ function textOf(path: string): string {
     return "";
   } finally {
     if (fd >= 0) closeSync(fd);
+  }
+}
+
+const CHUNK_BYTES = 64 * 1024;
+/** Shared, because every read is one synchronous call. */
+const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+
+/**
+ * The text of a file under /proc. A kernel built without a feature has no file for it, which is an answer and
+ * not a failure. Some files grow with what a container does, so the size is limited.
+ * Throws if it is longer than the limit.
+ */
+export function procText(path: string): string | undefined {
+  const fd = opened(path);
+  if (fd === undefined) return undefined;
+  try {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for (;;) {
+      const count = readSync(fd, chunk, 0, CHUNK_BYTES, null);
+      if (count === 0) return Buffer.concat(chunks).toString("utf8");
+      chunks.push(Buffer.from(chunk.subarray(0, count)));
+      length += count;
+      if (length > LIMITS.procBytes) throw new Fault("TOO_LONG", `"${path}" is longer than ${LIMITS.procBytes} bytes`);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function opened(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Which one a process is in, and whose rights this process has. In the machine's own, root is root; in
+ * that of a rootless engine, root is the user who made it, and has rights over that engine's namespaces only.
+ * Undefined if the process has exited, or belongs to somebody else.
+ */
+export function userNamespaceOf(pid: number | "self"): string | undefined {
+  return orUndefined(() => readlinkSync(`/proc/${pid}/ns/user`));
+}
+
+/** Whether a process is in our network namespace; false if it has exited, or belongs to somebody else. */
+export function sharesNetwork(pid: number): boolean {
+  const [own, its] = (["self", pid] as const).map((each) => orUndefined(() => readlinkSync(`/proc/${each}/ns/net`)));
+  return own !== undefined && own === its;
+}
+
+/** The folder in which the rootlesskit above a process keeps its state, as the process sees it; undefined without one. */
+export function rootlesskitFolder(pid: number): string | undefined {
+  return orUndefined(
+    () => /(?:^|\0)ROOTLESSKIT_STATE_DIR=(\/[^\0]+)/.exec(procText(`/proc/${pid}/environ`) ?? "")?.[1],
+  );
+}
+
+/** The user of a process, as a number of our user namespace; undefined if it has exited. */
+export function userOf(pid: number): number | undefined {
+  return orUndefined(() => statSync(`/proc/${pid}`).uid);
+}
+
+/** The user outside who is root here; undefined in the machine's own user namespace. */
+export function outerUser(): number | undefined {
+  return rootIn(procText("/proc/self/uid_map") ?? "");
+}
+
+/** The user outside whom a map makes root; undefined for the map of the machine's own user namespace. */
+export function rootIn(uidMap: string): number | undefined {
+  const user = /^\s*0\s+(\d+)\s/m.exec(uidMap)?.[1];
+  return user === undefined || user === "0" ? undefined : Number(user);
+}
+
+function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
   }
 }

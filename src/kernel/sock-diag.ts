@@ -7,6 +7,7 @@ import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, attributesIn } from "./netlink-message.ts";
 import { LOOPBACK_INDEX } from "./rtnetlink-constants.ts";
 import { NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
+import { procText } from "./process.ts";
 
 /** linux/sock_diag.h, linux/inet_diag.h */
 const NETLINK_SOCK_DIAG = 4;
@@ -37,7 +38,7 @@ const STATE_NUMBERS = { connected: 1, unconnected: 7, listening: 10 } as const;
 const LOCAL_END = { udp: { port: 2, address: 20 }, tcp: { port: 0, address: 4 } } as const;
 
 /** One end of a socket: address bytes and a port. In a filter, a missing part matches any. */
-export interface SocketEnd {
+interface SocketEnd {
   readonly address: Buffer;
   readonly port: number;
 }
@@ -52,7 +53,7 @@ export interface SocketFilter {
   readonly port?: number;
 }
 
-export interface ListedSocket {
+interface ListedSocket {
   readonly protocol: SocketFilter["protocol"];
   /** The control group of version 2 in which it was made; undefined where the kernel does not tell. */
   readonly controlGroup?: bigint | undefined;
@@ -61,7 +62,7 @@ export interface ListedSocket {
 }
 
 /** The address at which a packet arrives, and the state of the socket that it reaches. */
-export interface Receiving {
+interface Receiving {
   readonly protocol: SocketFilter["protocol"];
   readonly state: SocketFilter["state"];
   readonly address: Uint8Array;
@@ -99,7 +100,7 @@ export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | 
  * Finds the packets, sent from inside and so by way of lo, that a socket receives; undefined where this kernel has no
  * sock_diag. A socket that is bound to another interface is not found.
  */
-export function receivedOf(packets: readonly Receiving[]): readonly Receiving[] | undefined {
+function receivedOf(packets: readonly Receiving[]): readonly Receiving[] | undefined {
   const unknown = packets.filter(({ protocol }) => !listed.has(protocol));
   if (unknown.length > 0 && listSockets(unknown.map(narrowest)) === undefined) return undefined;
   return withSocket((socket) => packets.filter((packet) => isReceived(socket, packet)));
@@ -174,4 +175,58 @@ function socketIn(body: Buffer, { family, protocol }: SocketFilter): ListedSocke
     remote: endAt(DESTINATION_PORT, DESTINATION),
     controlGroup: attributesIn(body.subarray(ANSWER_HEADER_BYTES)).get(CGROUP_ID)?.readBigUInt64LE(0),
   };
+}
+
+const NET = "/proc/thread-self/net";
+/** Socket states as /proc writes them. */
+const STATES: Readonly<Record<SocketFilter["state"], string>> = { connected: "01", unconnected: "07", listening: "0A" };
+
+/**
+ * The sockets of the thread's namespace with one end at an address or port. Uses sock_diag, or /proc where
+ * the kernel lacks it: /proc lists all sockets, so a namespace with very many cannot be read.
+ * Lists those that one of the filters finds. Throws if there are more than the limit.
+ */
+export function socketsAt(...filters: readonly SocketFilter[]): readonly ListedSocket[] {
+  return listSockets(filters) ?? filters.flatMap(socketsInProc);
+}
+
+/** Finds those of these packets that a socket receives. */
+export function receivedBySockets(packets: readonly Receiving[]): readonly Receiving[] {
+  return receivedOf(packets) ?? packets.filter(isReceivedInProc);
+}
+
+function isReceivedInProc({ address, ...where }: Receiving): boolean {
+  const target = Buffer.from(address);
+  return ([4, 6] as const)
+    .flatMap((family) => socketsInProc({ ...where, family, end: "local" }))
+    .some(({ local }) => local.address.equals(target) || local.address.every((byte) => byte === 0));
+}
+
+/** Reads /proc only. */
+export function socketsInProc({ protocol, family, state, end, address, port }: SocketFilter): ListedSocket[] {
+  const wanted = address === undefined ? undefined : Buffer.from(address);
+  return (procText(`${NET}/${protocol}${family === 4 ? "" : "6"}`) ?? "")
+    .split("\n")
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , word]) => word === STATES[state])
+    .map(([, local = "", remote = ""]) => ({ protocol, local: endOf(local), remote: endOf(remote) }))
+    .filter((each) => {
+      const { address: held, port: number } = each[end];
+      return (port === undefined || number === port) && (wanted === undefined || isAt(held, wanted));
+    });
+}
+
+/** The prefix of an IPv4-mapped IPv6 address. */
+const MAPPED = Buffer.from("00000000000000000000ffff", "hex");
+
+function isAt(held: Buffer, wanted: Buffer): boolean {
+  return held.equals(wanted) || (wanted.length === 4 && held.equals(Buffer.concat([MAPPED, wanted])));
+}
+
+/** /proc prints addresses as 32-bit numbers in native byte order, and ports as numbers. */
+function endOf(text: string): SocketEnd {
+  const [address = "", port = ""] = text.split(":");
+  const words = (address.match(/.{8}/g) ?? []).map((word) => Number.parseInt(word, 16));
+  return { address: Buffer.from(Uint32Array.from(words).buffer), port: Number.parseInt(port, 16) };
 }

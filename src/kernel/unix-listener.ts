@@ -4,10 +4,8 @@
  * umask nor a moment between two calls lets anybody in, and the umask, which all threads share, stays as it is.
  */
 import { chmodSync, chownSync, fchmodSync } from "node:fs";
-
-import { codeOf } from "../base/lib/fault.ts";
+import { codeOf, Fault } from "../base/lib/fault.ts";
 import { AF_UNIX, bindTo, closeQuietly, socket } from "./libc.ts";
-import { unixAddress } from "./unix-address.ts";
 
 const OWN_MODE = 0o600;
 const SHARED_MODE = 0o660;
@@ -38,4 +36,25 @@ function share(path: string, group: number | "own"): void {
     if (codeOf(error) !== "EPERM") throw error;
   }
   chmodSync(path, SHARED_MODE);
+}
+
+const FAMILY_BYTES = 2;
+/** The kernel's limit. */
+const PATH_BYTES_MAX = 108;
+
+/** Takes a path, or an abstract name that begins with "@". Throws if it is neither. */
+export function unixAddress(name: string): Buffer {
+  const bytes = Buffer.from(name);
+  const isAbstract = name.startsWith("@");
+  if ((!isAbstract && !name.startsWith("/")) || bytes.length < 2 || bytes.length >= PATH_BYTES_MAX) {
+    throw new Fault("BAD_SOCKET", `Invalid socket name "${name}"`, {
+      remedy: "Use an absolute path of less than 108 bytes, or an abstract name such as @name.",
+    });
+  }
+  // A path ends with a zero; an abstract name with its last byte.
+  const address = Buffer.alloc(FAMILY_BYTES + bytes.length + (isAbstract ? 0 : 1));
+  address.writeUInt16LE(AF_UNIX, 0);
+  bytes.copy(address, FAMILY_BYTES);
+  if (isAbstract) address[FAMILY_BYTES] = 0;
+  return address;
 }

@@ -5,10 +5,8 @@
  * With series of a thousand containers the text takes 30 ms, so queries are answered in between.
  */
 import { createRequire } from "node:module";
-
 import type { Registry } from "prom-client";
-
-import { ownRound } from "../base/lib/own-round.ts";
+import { ownRound } from "../base/lib/slices.ts";
 
 export interface Sample {
   /** If it differs from the family's name: `_bucket`, `_sum` and `_count` of a histogram. */
@@ -73,4 +71,26 @@ function* partsOf(values: Iterable<Sample>): Generator<Sample[]> {
 /** Without its lines of help and type. */
 function withoutHead(text: string): string {
   return text.slice(text.indexOf("\n", text.indexOf("\n") + 1) + 1);
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+export function sample(value: number, labels: Labels = {}): Sample {
+  return { labels, value };
+}
+
+export function counter(name: string, help: string, values: Iterable<Sample>): Family {
+  return { name, help, type: "counter", values };
+}
+
+export function gauge(name: string, help: string, values: Iterable<Sample>): Family {
+  return { name, help, type: "gauge", values };
+}
+
+export function verdictFamily(values: Iterable<Sample>): Family {
+  return counter(
+    "dns11_verdicts_total",
+    "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied; and those that a policy has refused, or would have.",
+    values,
+  );
 }

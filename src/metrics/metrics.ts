@@ -4,7 +4,6 @@
  * own resolver.
  */
 import { createHash } from "node:crypto";
-
 import { LOCAL_SOURCES } from "../base/model/local-source.ts";
 import type { Histogram, Distribution } from "../base/lib/histogram.ts";
 import {
@@ -20,10 +19,9 @@ import {
 } from "../query/record/meter.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { ContainerStatus } from "../api/status.ts";
-import type { Family, Sample } from "./exposition.ts";
-import { type Labels, counter, gauge, sample, verdictFamily } from "./family.ts";
-import { processFamilies } from "./process-metrics.ts";
+import { type Family, type Sample, type Labels, counter, gauge, sample, verdictFamily } from "./exposition.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
+import { readFileSync, readdirSync, statSync } from "node:fs";
 
 /** Current values of the cache and the upstream servers. */
 export interface QueryReadings {
@@ -334,4 +332,88 @@ function distribution(name: string, labels: Labels, { bounds, atMost, sum }: Dis
 
 function bucket(name: string, labels: Labels, le: string, value: number): Sample {
   return { metricName: `${name}_bucket`, labels: { ...labels, le }, value };
+}
+
+const USEC = 1_000_000;
+/** Computed only once: a value that moves with the clock would look like a restart. */
+const START_SECONDS = Date.now() / 1_000 - process.uptime();
+
+/** The standard process metrics of Prometheus clients, read from /proc at each scrape. */
+function processFamilies(descriptorsMax: number): Family[] {
+  const { user, system } = process.cpuUsage();
+  return [
+    single(
+      "process_cpu_seconds_total",
+      "counter",
+      "Total user and system CPU time in seconds.",
+      (user + system) / USEC,
+    ),
+    single("process_resident_memory_bytes", "gauge", "Resident memory size in bytes.", process.memoryUsage.rss()),
+    single(
+      "process_start_time_seconds",
+      "gauge",
+      "Start time of the process since the Unix epoch in seconds.",
+      START_SECONDS,
+    ),
+    single("process_open_fds", "gauge", "Number of open file descriptors.", openDescriptors()),
+    ...(Number.isFinite(descriptorsMax)
+      ? [single("process_max_fds", "gauge", "Maximum number of open file descriptors.", descriptorsMax)]
+      : []),
+    single("process_threads", "gauge", "Number of threads.", threads()),
+  ];
+}
+
+/** Since Linux 6.2 the kernel has their number. To list the ten thousand of a thousand containers takes milliseconds. */
+function openDescriptors(): number {
+  return statSync("/proc/self/fd").size || readdirSync("/proc/self/fd").length;
+}
+
+function threads(): number {
+  return Number(/^Threads:\s*(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? 0);
+}
+
+function single(name: string, type: Family["type"], help: string, value: number): Family {
+  return { name, type, help, values: [{ labels: {}, value }] };
+}
+
+interface HostAddressReadings {
+  readonly name: string;
+  /** Whether it answers at all of its addresses. */
+  readonly isServing: boolean;
+  readonly queries: number;
+  /** What got no reply, by reason. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Queries that found a socket's buffer full. */
+  readonly lost: number;
+}
+
+/**
+ * What arrives at addresses of the host, and what got no reply there: of all that answer at such addresses in the same families.
+ * `dropped`: what rules have dropped before it reached any of them, by reason, under a name of its own.
+ */
+export function hostAddressFamilies(
+  places: readonly HostAddressReadings[],
+  dropped?: { readonly name: string; readonly refused: Readonly<Record<string, number>> },
+): Family[] {
+  const queries = places.map((each) => sample(each.queries, { listener: each.name }));
+  const lost = places.map((each) => sample(each.lost, { listener: each.name }));
+  const serving = places.map((each) => sample(Number(each.isServing), { listener: each.name }));
+  return [
+    counter("dns11_listener_queries_total", "UDP queries and TCP connections at addresses of the host.", queries),
+    counter(
+      "dns11_listener_refused_total",
+      "Packets and TCP connections at addresses of the host that got no reply, by reason.",
+      [...places, ...(dropped === undefined ? [] : [dropped])].flatMap(({ refused, name }) => byReason(refused, name)),
+    ),
+    counter(
+      "dns11_listener_lost_total",
+      "UDP queries at addresses of the host that were lost because dns11 did not read them in time.",
+      lost,
+    ),
+    gauge("dns11_listener_serving", "Whether dns11 answers at all of its addresses of the host.", serving),
+  ];
+}
+
+function byReason(counts: Readonly<Record<string, number>>, listener: string): Sample[] {
+  return Object.entries(counts).map(([reason, count]) => sample(count, { listener, reason }));
 }

@@ -18,44 +18,44 @@
  * 12. upstream servers
  */
 import { randomBytes } from "node:crypto";
-
 import { HEADER_BYTES } from "../base/dns/header.ts";
 import { presentation } from "../base/dns/name.ts";
 import { RCODE } from "../base/dns/rcode.ts";
 import { TYPE } from "../base/dns/record-type.ts";
 import { CLASS } from "../base/dns/record.ts";
-import { copyBytes } from "../base/lib/bytes.ts";
-import type { DockerAsk } from "../base/model/docker-ask.ts";
+import { copyBytes } from "../base/dns/bytes.ts";
 import { LOCAL_SOURCE } from "../base/model/local-source.ts";
 import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
-import { ASKED, DECLARED, DENIED, MISS, type NameRecords, type ReverseName } from "../base/model/visible-names.ts";
+import {
+  ASKED,
+  DECLARED,
+  DENIED,
+  MISS,
+  type NameRecords,
+  type ReverseName,
+  type DockerAsk,
+} from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import { PROBE_NAME_BYTES, probeName, sentProbes } from "../base/model/probe-message.ts";
-import type { AnswerFilter } from "./answer-filter.ts";
 import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
-import { copiedQuery } from "./copied-query.ts";
 import { AnswerGate } from "./gate/answer-gate.ts";
 import { PolicedQuery } from "./gate/policed-query.ts";
-import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED } from "./ports.ts";
+import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED, DROPPED } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
-import { DeclaredRecords, isUpstream, type UpstreamAlias } from "./policy/declared-records.ts";
-import { ForwardingRules } from "./policy/forwarding-rules.ts";
+import { DeclaredRecords, isUpstream, type UpstreamAlias, Shuffler } from "./policy/declared-records.ts";
+import { ForwardingRules, routeOf } from "./policy/forwarding-rules.ts";
 import { LocalNames, leftOutText } from "./policy/local-names.ts";
-import { refuseEdns, refuseUnreadable } from "./policy/refusals.ts";
-import { routeOf } from "./policy/route.ts";
 import { RepeatMark } from "./repeater.ts";
 import type { Trace } from "./trace.ts";
-import { RuledAnswer } from "./policy/ruled-answer.ts";
-import { Shuffler } from "./policy/shuffle.ts";
-import { SpecialNames } from "./policy/special.ts";
-import type { QueryJudge } from "./verdict.ts";
+import { RuledAnswer, SpecialNames } from "./policy/ruled-answer.ts";
+import type { QueryJudge, AnswerFilter } from "./verdict.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
-import { Question } from "./wire/question.ts";
+import { Question, type Verdict } from "./wire/question.ts";
 import {
   type AddressOptions,
   addressAnswer,
@@ -64,7 +64,12 @@ import {
   noData,
   pointerAnswer,
   sizeLimit,
+  badVersion,
+  refuseHeader,
+  refuseQuestion,
 } from "./wire/reply.ts";
+import { shareBits } from "./wire/hop-options.ts";
+import { signatureOf } from "./wire/records.ts";
 
 /**
  * What can answer before a query is forwarded, and loop detection. All of it is optional: a plain forwarder uses none.
@@ -465,4 +470,72 @@ export class Answerer {
     const { offset, nameEnd } = this.#question;
     return presentation(block, offset + HEADER_BYTES, nameEnd);
   }
+}
+
+/** What a deferred query has beside its message. */
+type DeferralReason = Pick<
+  DeferredQuery,
+  "isLocalName" | "route" | "isOwn" | "alias" | "ask" | "delayMs" | "rule" | "policy" | "refusal" | "held"
+>;
+
+/** All keys in one literal: spreading objects into it would cost each cache miss microseconds. */
+function copiedQuery(block: Buffer, question: Question, reason: DeferralReason): DeferredQuery {
+  const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = question;
+  const { isLocalName, route, isOwn, alias, ask, delayMs, rule, policy, refusal, held } = reason;
+  const query = Buffer.allocUnsafe(messageEnd - offset);
+  copyBytes(block, offset, messageEnd, query, 0);
+  return {
+    query,
+    questionEnd: end - offset,
+    hasOpt: records.optCount > 0,
+    udpSize: records.optCount > 0 ? records.optUdpSize : 0,
+    type,
+    bits: shareBits(block, question),
+    name: folded.toString("latin1", 0, foldedLength),
+    nameHash: hash,
+    isDnssecOk: records.isDnssecOk,
+    signature: signatureOf(records, offset),
+    isLocalName,
+    route,
+    isOwn,
+    alias,
+    ask,
+    delayMs,
+    rule,
+    policy,
+    refusal,
+    held,
+  };
+}
+
+/**
+ * Replies to queries that cannot be answered as what they are: unreadable, unsupported, or with invalid EDNS.
+ * Writes the error reply to a query that cannot be read; returns its length, or DROPPED.
+ */
+function refuseUnreadable(
+  block: Buffer,
+  question: Question,
+  offset: number,
+  verdict: Exclude<Verdict, "answer">,
+  outcome: Outcome,
+): number {
+  if (verdict === "ignore") return DROPPED;
+  outcome.stage = STAGE.malformed;
+  outcome.result = QUERY_RESULT.refused;
+  if (verdict === "not-implemented") return refuseHeader(block, offset, RCODE.NOTIMP, true);
+  if (verdict === "malformed") return refuseHeader(block, offset, RCODE.FORMERR, false);
+  outcome.type = question.type;
+  outcome.nameEnd = question.nameEnd;
+  return refuseQuestion(block, question, RCODE.FORMERR);
+}
+
+/** Writes the error reply to invalid EDNS; returns UNDECIDED if the EDNS is valid. */
+function refuseEdns(block: Buffer, question: Question, behaviour: Behaviour, outcome: Outcome): number {
+  const { optCount, optVersion } = question.records;
+  if (optCount === 1 && optVersion === 0) return UNDECIDED;
+  outcome.stage = STAGE.refused;
+  outcome.result = QUERY_RESULT.refused;
+  if (optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
+  outcome.rcode = RCODE.BADVERS;
+  return badVersion(block, question, behaviour);
 }

@@ -2,8 +2,8 @@
  * Ports between the parts of the query path: a listener needs a SyncAnswerer and a Forward, and a DeferredQuery is what
  * the first passes to the second.
  */
-import { MESSAGE_BYTES_MAX } from "../base/dns/sizes.ts";
-import type { DockerAsk } from "../base/model/docker-ask.ts";
+import { MESSAGE_BYTES_MAX } from "../base/dns/header.ts";
+import type { DockerAsk } from "../base/model/visible-names.ts";
 import type { LocalSource } from "../base/model/local-source.ts";
 import type { QueryResult } from "../base/model/query-record.ts";
 import type { Route } from "../base/model/view.ts";

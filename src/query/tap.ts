@@ -12,3 +12,9 @@ export interface QueryTap {
   /** The server has replied to what was sent to it at that time, on the clock of `performance.now`. */
   replied(server: Server, message: Uint8Array, isStream: boolean, sentMs: number): void;
 }
+
+/** What servers are told of the client that asks. A client without one costs a look at an empty field for each list of servers. */
+export interface Disclosure {
+  /** An EDNS option; empty if the server is to be told and nothing is known. Undefined: it gets what every server gets. */
+  optionFor(server: Server): Uint8Array | undefined;
+}

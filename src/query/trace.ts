@@ -4,7 +4,7 @@
  */
 import { presentation } from "../base/dns/name.ts";
 import type { NamesTrace, ReverseName } from "../base/model/visible-names.ts";
-import type { UpstreamEvent, StepLayer, Step } from "../base/model/step.ts";
+import type { UpstreamEvent, StepLayer, Step } from "../base/model/query-record.ts";
 import { missingText, serverText } from "../base/model/server-text.ts";
 import type { Route, Server } from "../base/model/view.ts";
 

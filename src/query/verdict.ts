@@ -1,6 +1,7 @@
 import type { NameRecords, QuestionName } from "../base/model/visible-names.ts";
 import type { Outcome } from "./record/outcome.ts";
 import type { AliasLink } from "./wire/alias.ts";
+import type { Step } from "../base/model/query-record.ts";
 
 /**
  * Has a say in the queries of a client before they are answered, and learns of their answers. A client without one costs a look at an empty
@@ -48,4 +49,33 @@ export interface FixedReply {
   readonly links: readonly AliasLink[];
   /** What the name has; types that it has no records of are empty. */
   readonly records: NameRecords;
+}
+
+/**
+ * Takes records out of the answers to a client, wherever they come from: names of this machine, the cache, a server.
+ * What is cached is whole, as others get all of it. A policy judges, and opens, what is left.
+ */
+export interface AnswerFilter {
+  /** What it leaves out and why, for people. */
+  readonly text: string;
+  /** What is left of a reply, within so many bytes and valid until the next call; undefined if nothing is taken out. */
+  apply(reply: Uint8Array, limit: number): Uint8Array | undefined;
+}
+
+interface ForwardedQuery {
+  /** Undefined if it is not signed. */
+  readonly signature: unknown;
+  readonly trace?: { record(layer: Step["layer"], why: string): void };
+}
+
+/** The answer to a query that was forwarded. One that is signed cannot be changed. */
+export function filteredReply(
+  filter: AnswerFilter,
+  reply: Uint8Array,
+  limit: number,
+  { signature, trace }: ForwardedQuery,
+): Uint8Array {
+  const left = signature === undefined ? filter.apply(reply, limit) : undefined;
+  if (left !== undefined) trace?.record("filter", filter.text);
+  return left ?? reply;
 }

@@ -10,7 +10,7 @@ import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/na
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-restore.ts";
+import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-resolv-conf.ts";
 import { unlessLocked } from "../container/namespace/rules-locked.ts";
 import { type CleanupResult, removeOrphanedRules } from "../container/rules/orphaned-rules.ts";
 import { Engine } from "../container/watch/engine.ts";

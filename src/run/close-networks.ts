@@ -6,7 +6,7 @@ import { codeOf } from "../base/lib/fault.ts";
 import { LISTENER_ADDRESS_BYTES } from "../base/model/listener-addresses.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import { readClosedNetworks, serviceFolder } from "../policy/boot/closed-networks-file.ts";
+import { readClosedNetworks, serviceFolder } from "../policy/boot/closed-networks.ts";
 import { PolicyTable } from "../policy/table/policy-table.ts";
 
 /** That of the service. */

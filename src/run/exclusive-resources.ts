@@ -3,7 +3,7 @@
  * listener, and the crash recorder. A run that is being replaced releases them before the new process takes them.
  */
 import type { Instance } from "./instance.ts";
-import type { ControlSocket } from "../control/server/socket.ts";
+import type { ControlSocket } from "../control/server/http.ts";
 
 export interface ExclusiveResourcesParts {
   /** Throws if another process holds the lock. */

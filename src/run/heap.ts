@@ -4,7 +4,6 @@
  * of 32 MB.
  */
 import { setFlagsFromString } from "node:v8";
-
 import { LIMITS } from "../base/limits.ts";
 import { limitFreeMemory, trimMalloc } from "../kernel/malloc.ts";
 
@@ -14,6 +13,42 @@ export function limitMemoryGrowth(): void {
 }
 
 /** Gives back what starting and attaching took from the C library, when V8 has collected it. */
-export function trimMallocLater(): void {
+function trimMallocLater(): void {
   setTimeout(trimMalloc, LIMITS.trimAfterMs).unref();
+}
+
+/** What changes once, when startup has finished: every container that ran has been attached, or has failed. */
+export function onceStarted(isStarted: () => boolean, onStarted: () => void): void {
+  const timer = setInterval(() => {
+    if (!isStarted()) return;
+    clearInterval(timer);
+    endStartOfCompiler();
+    trimMallocLater();
+    onStarted();
+  }, LIMITS.startCheckMs);
+  timer.unref();
+}
+
+const { starting, running } = LIMITS.bytecodeUntilOptimized;
+
+/**
+ * How much V8 inlines, and when. Many small functions answer a query, which keeps them readable. With V8's
+ * default limit the outermost ones have used it up before the innermost are reached.
+ *
+ * Such code takes long to compile. Attaching a thousand containers when dns11 starts would have most of what attaches compiled, by
+ * threads that take the processors from it, and then it is over. So V8 waits longer until then.
+ * Must run before the first answer: code that is already compiled stays as it is.
+ */
+export function tuneCompiler(): void {
+  setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${LIMITS.inlinedBytecode}`);
+  optimizeAfter(starting);
+}
+
+/** From now on what runs often is what answers queries. */
+function endStartOfCompiler(): void {
+  optimizeAfter(running);
+}
+
+function optimizeAfter(bytes: number): void {
+  setFlagsFromString(`--interrupt-budget=${bytes}`);
 }

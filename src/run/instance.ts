@@ -20,10 +20,9 @@ import { join } from "node:path";
 
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { tryLock } from "../kernel/libc.ts";
-import { mainThreadState } from "../kernel/process.ts";
-import { outerUser } from "../kernel/user-namespace.ts";
+import { mainThreadState, outerUser } from "../kernel/process.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
-import { sleepSync } from "../base/lib/sleep-sync.ts";
+import { sleepSync } from "../base/lib/async.ts";
 
 /** The kernel's limit for the path of a unix socket. */
 const SOCKET_PATH_BYTES_MAX = 107;

@@ -4,12 +4,13 @@
  * make a run unready, nor does an engine that goes away.
  */
 import { LIMITS } from "../base/limits.ts";
-import { NotifySocket } from "../kernel/notify.ts";
 import { reasonWithRemedy } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { LifecycleReport } from "../api/status.ts";
 import type { ContainerState } from "../control/reports/container-status.ts";
-import { byName } from "../base/lib/by-name.ts";
+import { byName } from "../base/lib/text.ts";
+import { AF_UNIX, SOCK_DGRAM, closeQuietly, sendTo, socket, alarm } from "../kernel/libc.ts";
+import { unixAddress } from "../kernel/unix-listener.ts";
 
 /** What a run reports about itself. */
 export interface LifecycleSource {
@@ -210,4 +211,86 @@ function watchdogMs({ WATCHDOG_USEC: usec, WATCHDOG_PID: pid }: Environment): nu
   const isOurs = pid === undefined || pid === "" || pid === String(process.pid);
   if (!isOurs || usec === undefined || !/^[1-9]\d*$/.test(usec)) return undefined;
   return Number(usec) / USEC_PER_MS;
+}
+
+/**
+ * Reports the service state to its supervisor (sd_notify): datagrams to a unix socket, which Node does
+ * not support. A message that cannot be sent matters only to the supervisor.
+ */
+class NotifySocket {
+  readonly #fd: number;
+  readonly #address: Buffer;
+
+  /** A path, or an abstract name that begins with "@". Throws if it is neither. */
+  constructor(name: string) {
+    this.#address = unixAddress(name);
+    this.#fd = socket(AF_UNIX, SOCK_DGRAM);
+  }
+
+  /** Returns whether it was sent. */
+  send(text: string): boolean {
+    return sendTo(this.#fd, Buffer.from(text), this.#address) >= 0;
+  }
+
+  close(): void {
+    closeQuietly(this.#fd);
+  }
+}
+
+/**
+ * The time between a stop signal and the shutdown, in which queries are still answered while health checks
+ * already fail.
+ * A signal that follows `signal` after as many milliseconds as `onStop` returns.
+ */
+export function afterLameDuck(signal: AbortSignal, onStop: () => number): AbortSignal {
+  const over = new AbortController();
+  const stop = (): void => {
+    const ms = onStop();
+    if (ms === 0) over.abort();
+    else setTimeout(() => over.abort(), ms);
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return over.signal;
+}
+
+const REARM_MS = 1_000;
+
+interface HangGuardParts {
+  /** Whether a keeper watches this process. */
+  readonly isWatched: () => boolean;
+  /** Requests the end of this process in so many seconds, in place of the last request. */
+  readonly arm?: (seconds: number) => void;
+}
+
+/**
+ * Ends a process that hangs, because only its death hands the namespaces back. It re-arms a kernel alarm
+ * every second. An event loop that no longer gets to re-arming it is killed by SIGALRM, and the owned tables go with
+ * the process.
+ *
+ * The alarm counts all time, including time in which a busy machine gives the process no processor. A keeper does better, so beside one
+ * the alarm is for the case that the keeper is lost at the same time.
+ */
+export class HangGuard {
+  readonly #isWatched: () => boolean;
+  readonly #arm: (seconds: number) => void;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor({ isWatched, arm = alarm }: HangGuardParts) {
+    this.#isWatched = isWatched;
+    this.#arm = arm;
+    this.#rearm();
+    this.#timer = setInterval(() => this.#rearm(), REARM_MS);
+    this.#timer.unref();
+  }
+
+  /** The alarm stays armed: shutdown has to finish as well, even where nothing reads the log. */
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#rearm();
+  }
+
+  #rearm(): void {
+    this.#arm(this.#isWatched() ? LIMITS.watchedHangSeconds : LIMITS.hangSeconds);
+  }
 }

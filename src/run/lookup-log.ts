@@ -4,7 +4,7 @@
  */
 import { presentation } from "../base/dns/name.ts";
 import { typeName } from "../base/dns/record-type.ts";
-import { shortened } from "../base/lib/shortened.ts";
+import { shortened } from "../base/lib/text.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { Client } from "../query/client/client.ts";

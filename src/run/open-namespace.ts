@@ -5,8 +5,7 @@
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
 import { dialIn } from "../container/namespace/dial.ts";
 import type { OpenNamespace } from "../control/situation/ports.ts";
-import { closeQuietly } from "../kernel/libc.ts";
-import { localPort } from "../kernel/local-port.ts";
+import { closeQuietly, localPort } from "../kernel/libc.ts";
 
 export function openNamespace(runner: NamespaceRunner, fd: number): OpenNamespace {
   return {

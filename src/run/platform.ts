@@ -12,10 +12,10 @@ import { checkCapabilities } from "../container/preflight.ts";
 import { descriptorsMax, preallocateDescriptors, roomForContainers } from "../kernel/descriptors.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
-import type { Log } from "../base/log/log.ts";
-import { eventLogger } from "../base/log/event-logger.ts";
+import { type Log, eventLogger } from "../base/log/log.ts";
 import { limitMemoryGrowth } from "./heap.ts";
 import { denyUnusedCalls } from "./deny-system-calls.ts";
+import { readFileSync } from "node:fs";
 
 export interface Platform {
   readonly runner: NamespaceRunner;
@@ -60,3 +60,9 @@ function warnOfFewDescriptors(log: Log): void {
     "descriptor limit is low, containers beyond it stay with Docker's resolver",
   );
 }
+
+/** By the name of the package: the path differs between the bundled program and the compiled module. */
+const PACKAGE = new URL(import.meta.resolve("dns11/package.json"));
+
+/** The version of the running package. */
+export const VERSION = (JSON.parse(readFileSync(PACKAGE, "utf8")) as { readonly version: string }).version;

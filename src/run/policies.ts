@@ -5,9 +5,9 @@
 import { typeName } from "../base/dns/record-type.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { type ContainerFact, DEFAULT_BRIDGE } from "../container/facts/fact.ts";
-import { namedContainer, sharedOwner } from "../control/containers/find-container.ts";
+import { namedContainer, sharedOwner } from "../control/situation/find-container.ts";
 import { PolicyBook } from "../policy/book/policy-book.ts";
-import type { PolicySubject } from "../policy/book/policy-subject.ts";
+import type { PolicySubject } from "../policy/book/assignment.ts";
 
 type Facts = ReadonlyMap<string, ContainerFact>;
 

@@ -8,6 +8,8 @@ import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { changedKeys } from "../base/model/setting-origins.ts";
 import type { Log } from "../base/log/log.ts";
 import { isForStart } from "../config/keys.ts";
+import type { Prepared } from "../features/contract.ts";
+import { type Serving, sharedNamesOf } from "./serving.ts";
 
 /** What is read again: everything, or only the folders that the settings name. */
 export type ReloadScope = "all" | "folders";
@@ -100,4 +102,31 @@ export class Reloads {
 
 function foldersOf({ folders }: RunSettings): readonly string[] {
   return folders.map(({ path }) => path);
+}
+
+/**
+ * Puts other settings into force in a run. What takes long or can fail comes first, while the previous
+ * settings are still in force everywhere.
+ * Resolves when all queries are answered by them.
+ */
+export async function applySettings(serving: Serving, settings: RunSettings): Promise<void> {
+  const { querySide, containerSide, counts, records, features } = serving;
+  const ofFeatures: Prepared[] = [];
+  let apply: () => void;
+  try {
+    for (const each of features) if (each.prepare !== undefined) ofFeatures.push(await each.prepare(settings));
+    apply = await containerSide.prepare(settings, sharedNamesOf(ofFeatures));
+    // It may fail for want of memory: then nothing has changed.
+    querySide.reconfigure(settings);
+  } catch (error) {
+    await Promise.all(ofFeatures.map(async (each) => await each.discard()));
+    throw error;
+  }
+  counts.setContainersMax(settings.metrics.containers);
+  querySide.policies.set(settings.policies);
+  for (const each of features) each.configure?.(settings);
+  apply();
+  for (const each of ofFeatures) each.commit();
+  await records.configure(settings);
+  await containerSide.refreshed();
 }

@@ -11,40 +11,40 @@ import type { RunSettings } from "../config/settings.ts";
 import { containerStates, containerStatuses } from "../control/reports/container-status.ts";
 import { MetricsListener } from "../control/server/metrics-listener.ts";
 import { monitoringRoutes } from "../control/routes/monitoring-routes.ts";
-import { ProbePages } from "../control/explain/probe-pages.ts";
-import { holderOf } from "../control/server/holder.ts";
-import type { Routes } from "../control/server/http.ts";
+import { ProbePages } from "../control/explain/lookup.ts";
+import { type Routes, holderOf, ControlSocket } from "../control/server/http.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import { routesOf } from "../control/routes/routes.ts";
-import { ControlSocket } from "../control/server/socket.ts";
 import type { FeatureCode } from "../features/contract.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import { gate } from "../base/lib/gate.ts";
+import { gate } from "../base/lib/async.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
 import type { Log } from "../base/log/log.ts";
-import { applySettings } from "./apply-settings.ts";
 import type { ContainerSide, FindServeTarget, ServeTarget } from "./container-side.ts";
 import { InternalErrors } from "./internal-errors.ts";
-import { type Platform, preparePlatform } from "./platform.ts";
+import { type Platform, preparePlatform, VERSION } from "./platform.ts";
 import { Handover } from "./handover.ts";
-import { HangGuard } from "./hang-guard.ts";
-import { onceStarted } from "./once-started.ts";
+import { onceStarted } from "./heap.ts";
 import { stateFault, takeInstance } from "./instance.ts";
-import { afterLameDuck } from "./lame-duck.ts";
-import { Lifecycle } from "./lifecycle.ts";
+import { Lifecycle, afterLameDuck, HangGuard } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
-import { type ReadSettings, type ReloadScope, Reloads } from "./reloads.ts";
-import { FolderWatches } from "./folders/folder-watches.ts";
+import { type ReadSettings, type ReloadScope, Reloads, applySettings } from "./reloads.ts";
+import { FolderWatches } from "./folders/folder-watch.ts";
 import { type Serving, composeServing } from "./serving.ts";
-import { isStartedBySupervised, isSupervised, startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
-import { endPredecessor, leftToSupervisor, takeOverFrom } from "./takeover.ts";
-import { VERSION } from "./version.ts";
+import {
+  endPredecessor,
+  leftToSupervisor,
+  takeOverFrom,
+  isStartedBySupervised,
+  isSupervised,
+  startReplacement,
+} from "./takeover.ts";
 
 export class Service {
   readonly #log: Log;

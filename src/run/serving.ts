@@ -4,18 +4,16 @@
  */
 import type { Explanation } from "../api/names.ts";
 import type { ContainerStatus } from "../api/status.ts";
-import { eventLogger } from "../base/log/event-logger.ts";
 import type { SharedNames } from "../container/names/shared-names.ts";
 import type { QueryObserver } from "../query/client/clients.ts";
 import type { FeatureCode, RunCore, Running } from "../features/contract.ts";
-import type { Log } from "../base/log/log.ts";
-import { oncePerStep } from "../base/lib/once-per-step.ts";
+import { type Log, eventLogger } from "../base/log/log.ts";
+import { oncePerStep } from "../base/lib/guard.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { ContainerNames } from "../control/containers/container-names.ts";
-import { EventRing } from "../control/history/event-ring.ts";
-import { HistoryRings } from "../control/history/history-rings.ts";
+import { ContainerNames } from "../control/situation/find-container.ts";
+import { HistoryRings, EventRing } from "../control/history/history-rings.ts";
 import { QueryReader } from "../control/history/query-reader.ts";
 import { RecordedCauses } from "../control/failures/recorded-causes.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";

@@ -1,6 +1,6 @@
 // Containers without an engine: facts of any number of them on one network, and the wait until the kernel answers them.
 
-import { COMPOSE_LABEL } from "../../src/base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../src/base/model/compose.ts";
 import type { ContainerFact } from "../../src/container/facts/fact.ts";
 import { splitLabels } from "../../src/container/facts/labels.ts";
 import type { EngineSide } from "../../src/run/engine/engine-side.ts";

@@ -3,7 +3,7 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { threadMs } from "../../src/kernel/thread-time.ts";
+import { threadMs } from "../../src/kernel/libc.ts";
 import { ownMs } from "./own-time.ts";
 
 interface Span {

@@ -9,7 +9,7 @@ import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.
 import { RuleSet } from "../../src/container/rules/rule-set.ts";
 import { TABLE_NAME, servingPlan } from "../../src/container/rules/plan.ts";
 import { TRIAL_MARK } from "../../src/container/rules/probe.ts";
-import { zoneAllocator } from "../../src/container/rules/zones.ts";
+import { zoneAllocator } from "../../src/container/rules/owned-tables.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";

@@ -6,7 +6,7 @@ import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { MESSAGE_BYTES_MAX } from "../../src/base/dns/sizes.ts";
+import { MESSAGE_BYTES_MAX } from "../../src/base/dns/header.ts";
 import { Question } from "../../src/query/wire/question.ts";
 import { Records, isReadable } from "../../src/query/wire/records.ts";
 import { AnswerCheck, AskedCheck, RelayCheck, ReplyCheck } from "../fuzz/check.ts";

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import type { NameList } from "../../src/api/name-list.ts";
+import type { NameList } from "../../src/api/names.ts";
 import type { ContainerStatus } from "../../src/api/status.ts";
 import { dataOf, dig, digMany } from "../support/client/dig.ts";
 import { type Container, type NetworkAttachment, createNetwork, runContainer } from "../support/engine/container.ts";

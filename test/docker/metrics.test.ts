@@ -9,10 +9,9 @@ import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { hostAddressFamilies } from "../../src/metrics/host-address-metrics.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { LifecycleReport } from "../../src/api/status.ts";
-import { familiesOf } from "../../src/metrics/metrics.ts";
+import { familiesOf, hostAddressFamilies } from "../../src/metrics/metrics.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
 import { Dns11, dns11 as command, startDns11, variables } from "../support/program/dns11.ts";

@@ -12,7 +12,7 @@ import type { CacheEntriesReport } from "../../src/api/cache.ts";
 import type { ContainersReport } from "../../src/api/containers.ts";
 import type { EventKind, EventReport } from "../../src/api/events.ts";
 import type { ControlClient } from "../../src/api/control-client.ts";
-import type { DoctorLine } from "../../src/api/doctor-lines.ts";
+import type { DoctorLine } from "../../src/base/model/finding.ts";
 import { locateControl } from "../../src/api/locate.ts";
 import type { Explanation } from "../../src/api/names.ts";
 import type { QueryReport, SkippedReport } from "../../src/api/queries.ts";

@@ -5,7 +5,7 @@ import { createSocket, type Socket } from "node:dgram";
 import { type Socket as Stream, connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
 
-import { withLength } from "../../src/base/lib/framing.ts";
+import { withLength } from "../../src/base/lib/stream-reader.ts";
 import { DOCKER_RESOLVER } from "../../src/container/capture/capture.ts";
 import { onEachMessage } from "../support/rig/framed.ts";
 import type { Order, Packet } from "./scene.ts";

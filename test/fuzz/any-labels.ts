@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 
 import { DEFAULT_BEHAVIOUR } from "../../src/base/model/behaviour.ts";
-import { LABEL_DEFAULTS } from "../../src/base/model/label-policy.ts";
-import { NAME_CHOICES_DEFAULTS } from "../../src/base/model/name-choices.ts";
+import { NAME_CHOICES_DEFAULTS, LABEL_DEFAULTS } from "../../src/base/model/name-choices.ts";
 import { decide } from "../../src/container/attach/decision.ts";
 import type { Labels } from "../../src/container/facts/labels.ts";
 import { Directory } from "../../src/container/registry/directory.ts";

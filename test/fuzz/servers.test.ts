@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
 import { guard } from "../../src/base/lib/guard.ts";
-import { withLength } from "../../src/base/lib/framing.ts";
+import { withLength } from "../../src/base/lib/stream-reader.ts";
 import type { Client } from "../../src/query/client/client.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../support/scripted/builders.ts";
 import { QueryPath, clientOf } from "../unit/support/query-path.ts";

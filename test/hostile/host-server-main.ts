@@ -5,7 +5,7 @@
 import { createSocket } from "node:dgram";
 import { type Socket, connect, createServer } from "node:net";
 
-import { withLength } from "../../src/base/lib/framing.ts";
+import { withLength } from "../../src/base/lib/stream-reader.ts";
 import { aPointer, aRecord, aReplyTo, TYPE } from "../support/scripted/builders.ts";
 import { onEachMessage } from "../support/rig/framed.ts";
 import { nameIn } from "./inside/serving.ts";

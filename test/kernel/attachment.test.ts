@@ -11,7 +11,7 @@ import { after, test } from "node:test";
 import { LIMITS } from "../../src/base/limits.ts";
 import { Attachment } from "../../src/container/attach/attachment.ts";
 import { CONTAINER_MODE, type AttachMode, type ServedNamespace } from "../../src/container/attach/attach-mode.ts";
-import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
+import type { OpenEndpoint } from "../../src/container/attach/attachment-parts.ts";
 import { socketAddress } from "../../src/base/model/address.ts";
 import { AF_INET, SOCK_DGRAM, closeQuietly, sendTo, socket } from "../../src/kernel/libc.ts";
 import { dialIn } from "../../src/container/namespace/dial.ts";

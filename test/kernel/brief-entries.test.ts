@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
 import type { BriefKernelAnswer } from "../../src/kernel/answers/kernel-answer.ts";
-import { AnswerKinds } from "../../src/kernel/answers/answer-kinds.ts";
-import type { BriefEntries } from "../../src/kernel/answers/brief-entries.ts";
+import { AnswerKinds } from "../../src/kernel/answers/answer-table.ts";
+import { type BriefEntries, monotonicNs } from "../../src/kernel/answers/brief-entries.ts";
 import { BriefTable } from "../../src/kernel/answers/brief-table.ts";
 import {
   BRIEF_ENTRY,
@@ -16,7 +16,6 @@ import {
   KINDS,
   ROUND_SHIFT,
 } from "../../src/kernel/answers/layout.ts";
-import { monotonicNs } from "../../src/kernel/monotonic.ts";
 import { TYPE } from "../support/scripted/builders.ts";
 
 const SECOND_NS = 1_000_000_000;

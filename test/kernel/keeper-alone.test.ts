@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import { whyNotTaker } from "../../src/keeper/taker.ts";
+import { whyNotTaker } from "../../src/keeper/predecessor.ts";
 import { channelPair } from "../../src/kernel/channel.ts";
 import { check } from "../support/program/command.ts";
 import { LoneKeeper, heldOf, send } from "../support/program/lone-keeper.ts";

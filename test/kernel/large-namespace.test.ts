@@ -9,15 +9,14 @@ import { closeSync, openSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import { tcpClientPortsOf } from "../../src/container/namespace/tcp-clients.ts";
+import { tcpClientPortsOf } from "../../src/container/namespace/listeners.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import { installedRules } from "../../src/container/rules/installed-rules.ts";
 import type { NetNamespace } from "../../src/kernel/net-namespace.ts";
-import { procText } from "../../src/kernel/proc-text.ts";
+import { procText } from "../../src/kernel/process.ts";
 import { visitFirst, visitTables } from "../../src/kernel/nfnetlink.ts";
 import * as nft from "../../src/kernel/nft-constants.ts";
-import { type SocketFilter, listSockets } from "../../src/kernel/sock-diag.ts";
-import { socketsInProc } from "../../src/kernel/socket-list.ts";
+import { type SocketFilter, listSockets, socketsInProc } from "../../src/kernel/sock-diag.ts";
 import { Attachments, answering } from "../support/program/attachments.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";

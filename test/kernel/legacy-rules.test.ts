@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { closeSync, openSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { dockerRules, legacyRuleCulprits } from "../../src/doctor/checks/docker-rules.ts";
+import { dockerRules, legacyRuleCulprits } from "../../src/doctor/checks/container-check.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import type { NetNamespace } from "../../src/kernel/net-namespace.ts";

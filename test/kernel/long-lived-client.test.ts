@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { after, test } from "node:test";
 
 import type { Attachment } from "../../src/container/attach/attachment.ts";
-import { zoneAllocator } from "../../src/container/rules/zones.ts";
+import { zoneAllocator } from "../../src/container/rules/owned-tables.ts";
 import { Attachments, answering } from "../support/program/attachments.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";

@@ -10,7 +10,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { LISTENER_MARKS } from "../../src/base/model/listener-addresses.ts";
-import { POLICY_LIMITS } from "../../src/policy/model/policy-defaults.ts";
+import { POLICY_LIMITS } from "../../src/policy/model/policy.ts";
 import { PolicyTable } from "../../src/policy/table/policy-table.ts";
 import type { PacketSocket } from "../support/packets/frames.ts";
 import {

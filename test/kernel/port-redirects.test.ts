@@ -6,7 +6,7 @@ import { openSync, closeSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { PortConflicts } from "../../src/container/kind/port-conflicts.ts";
+import { PortConflicts } from "../../src/container/kind/node-mode.ts";
 import { listenersAt } from "../../src/container/namespace/listeners.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { chainsRedirecting } from "../../src/container/rules/port-redirects.ts";

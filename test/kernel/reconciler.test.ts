@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 
 import { CONTAINER_MODE } from "../../src/container/attach/attach-mode.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
-import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
+import type { OpenEndpoint } from "../../src/container/attach/attachment-parts.ts";
 import { guard } from "../../src/base/lib/guard.ts";
 import { Attachments, VIEW, answering } from "../support/program/attachments.ts";
 import { Netns } from "../support/rig/netns.ts";

@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 
 import type { Attachment } from "../../src/container/attach/attachment.ts";
 import { type Capture, DOCKER_REDIRECT, CONTAINER_CAPTURE } from "../../src/container/capture/capture.ts";
-import { GuardCount } from "../../src/container/rules/guard-count.ts";
+import { GuardCount } from "../../src/container/rules/drop-counters.ts";
 import { RuleSet } from "../../src/container/rules/rule-set.ts";
 import { type ListenAddress, servingPlan } from "../../src/container/rules/plan.ts";
 import { installedRules } from "../../src/container/rules/installed-rules.ts";

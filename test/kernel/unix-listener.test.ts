@@ -9,8 +9,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { connectTo, closeQuietly, listenOn, socket, AF_UNIX, SOCK_STREAM } from "../../src/kernel/libc.ts";
-import { unixAddress } from "../../src/kernel/unix-address.ts";
-import { bindUnix } from "../../src/kernel/unix-listener.ts";
+import { bindUnix, unixAddress } from "../../src/kernel/unix-listener.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { ScriptedEngine } from "../support/scripted/scripted-engine.ts";
 import { waitFor } from "../support/rig/wait.ts";

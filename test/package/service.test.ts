@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { procText } from "../../src/kernel/proc-text.ts";
+import { procText } from "../../src/kernel/process.ts";
 import { run } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";

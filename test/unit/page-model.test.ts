@@ -11,10 +11,9 @@ import { CHIP_HEIGHT } from "../../src/ui/page/model/chip.ts";
 import { groupFailures } from "../../src/api/failure-groups.ts";
 import { isFailing } from "../../src/api/failures.ts";
 import { failingIn, failingOf, partsOf } from "../../src/ui/page/model/failing.ts";
-import { sharingOf } from "../../src/ui/page/model/sharing.ts";
-import { measuredRtt, runsOf } from "../../src/ui/page/model/spark-runs.ts";
+import { measuredRtt, runsOf } from "../../src/ui/page/model/past.ts";
 import { verdictOf } from "../../src/ui/page/model/verdict.ts";
-import { visibilityOf } from "../../src/ui/page/model/visibility.ts";
+import { visibilityOf, sharingOf } from "../../src/ui/page/model/visibility.ts";
 import { type Sample, type SampleFailure, longNames, manyContainers, sampleSnapshot } from "../support/page/sample.ts";
 
 const ALL = { project: null };

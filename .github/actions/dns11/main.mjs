@@ -2,35 +2,21 @@
 
 // src/action/record.ts
 import { renameSync, writeFileSync } from "node:fs";
-import { join as join6, resolve } from "node:path";
+import { join as join5, resolve } from "node:path";
 
 // src/action/place.ts
 import { spawnSync } from "node:child_process";
 import { existsSync as existsSync2, readFileSync as readFileSync2 } from "node:fs";
-import { join as join5 } from "node:path";
+import { join as join4 } from "node:path";
 import { setTimeout as sleep2 } from "node:timers/promises";
 
-// src/api/start-remedy.ts
-import { existsSync } from "node:fs";
-var UNITS = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
-function startRemedy(otherwise, folders2 = UNITS) {
-  const isInstalled = folders2.some((folder) => existsSync(`${folder}/dns11.service`));
-  return isInstalled ? "Start it with: sudo systemctl start dns11. If it has ended: journalctl -u dns11" : `Start it with: ${otherwise}`;
-}
+// src/api/state-paths.ts
+import { join as join2 } from "node:path";
 
-// src/api/lines.ts
-async function* linesOf(answer) {
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of answer) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
-}
-
-// src/api/lease-connection.ts
-import { request } from "node:http";
+// src/api/engine-address.ts
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 
 // src/base/lib/fault.ts
 var Fault = class extends Error {
@@ -51,8 +37,156 @@ function codeOf(thrown) {
   if (thrown instanceof Error && "code" in thrown && typeof thrown.code === "string") return thrown.code;
   return void 0;
 }
+function engineFault(error, socketPath) {
+  const status = error instanceof Error && "statusCode" in error ? error.statusCode : void 0;
+  if (status === 404) {
+    return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", {
+      cause: error,
+      remedy: "The container, image or network was removed in the meantime. Run the command again."
+    });
+  }
+  switch (codeOf(error)) {
+    case "ENOENT":
+      return new Fault("ENGINE_NO_SOCKET", `No engine socket at "${socketPath}"`, {
+        cause: error,
+        remedy: "Check that Docker is installed and running, or set its socket with -H unix://PATH or DOCKER_HOST."
+      });
+    case "EACCES":
+    case "EPERM":
+      return new Fault("ENGINE_PERMISSION", `Permission denied at the engine socket "${socketPath}"`, {
+        cause: error,
+        remedy: "Run this command as root, for example with sudo."
+      });
+    case "ECONNREFUSED":
+      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, {
+        cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker."
+      });
+    default:
+      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer`, {
+        cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker."
+      });
+  }
+}
+
+// src/api/engine-address.ts
+var DEFAULT_SOCKET = "/var/run/docker.sock";
+var BY_DEFAULT = "the default";
+function engineAddress(flag, env, user = process.getuid?.() ?? 0) {
+  if (flag !== void 0 && flag !== "") return parse(flag, "-H");
+  const host = env["DOCKER_HOST"];
+  if (host !== void 0 && host !== "") return parse(host, "DOCKER_HOST");
+  const folder = env["DOCKER_CONFIG"] || join(env["HOME"] || "/root", ".docker");
+  const context = env["DOCKER_CONTEXT"] || readJson(join(folder, "config.json"))?.["currentContext"];
+  if (typeof context !== "string" || context === "" || context === "default") {
+    return { socketPath: ownSocket(env, user) ?? DEFAULT_SOCKET, source: BY_DEFAULT };
+  }
+  return parse(contextHost(folder, context), `docker context "${context}"`);
+}
+function parse(text, source) {
+  if (text.startsWith("unix://")) return { socketPath: text.slice("unix://".length) || DEFAULT_SOCKET, source };
+  const scheme = /^([a-z]+):\/\//.exec(text)?.[1] ?? "tcp";
+  if (scheme === "npipe" || scheme === "fd") {
+    throw new Fault(
+      "BAD_ENGINE",
+      `Unsupported engine address "${text}" (from ${source}): ${scheme} is not a unix socket`,
+      {
+        remedy: "Use a unix socket, such as -H unix:///var/run/docker.sock"
+      }
+    );
+  }
+  throw new Fault(
+    "ENGINE_ELSEWHERE",
+    `Unsupported engine address "${text}" (from ${source}): the engine may be on another machine`,
+    {
+      remedy: `dns11 enters the containers' namespaces, so run it on that machine, with -H unix://${DEFAULT_SOCKET}`
+    }
+  );
+}
+function contextHost(folder, context) {
+  const digest = createHash("sha256").update(context).digest("hex");
+  const meta = readJson(join(folder, "contexts", "meta", digest, "meta.json"));
+  const endpoints = meta?.["Endpoints"];
+  const docker = isRecord(endpoints) ? endpoints["docker"] : void 0;
+  const host = isRecord(docker) ? docker["Host"] : void 0;
+  if (typeof host === "string") return host;
+  throw new Fault("BAD_ENGINE", `The docker context "${context}" does not exist or has no engine address`, {
+    remedy: "List the contexts with: docker context ls. Or set the socket with -H."
+  });
+}
+function readJson(path) {
+  try {
+    const value = JSON.parse(readFileSync(path, "utf8"));
+    return isRecord(value) ? value : void 0;
+  } catch {
+    return void 0;
+  }
+}
+function isRecord(value) {
+  return typeof value === "object" && value !== null;
+}
+var ROOT = 0;
+function ownSocket(env, user) {
+  const folder = runtimeFolder(env, user);
+  const path = folder === void 0 ? void 0 : join(folder, "docker.sock");
+  return path !== void 0 && ownerOf(path) === user ? path : void 0;
+}
+function isOwnEngine(socketPath, env, user) {
+  if (user === ROOT) return false;
+  const folder = runtimeFolder(env, user);
+  const owner = ownerOf(socketPath);
+  return owner === void 0 ? folder !== void 0 && socketPath.startsWith(`${folder}/`) : owner === user;
+}
+function ownerOf(path) {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return void 0;
+  }
+}
+function runtimeFolder(env, user) {
+  const folder = env["XDG_RUNTIME_DIR"];
+  return user === ROOT || folder === void 0 || !folder.startsWith("/") ? void 0 : folder;
+}
+
+// src/api/state-paths.ts
+import { existsSync } from "node:fs";
+var DEFAULT_STATE_DIR = "/run/dns11";
+function defaultStateDir(host, env = process.env, user = process.getuid?.() ?? 0) {
+  try {
+    const { socketPath } = engineAddress(host, env, user);
+    const folder = isOwnEngine(socketPath, env, user) ? runtimeFolder(env, user) : void 0;
+    return folder === void 0 ? DEFAULT_STATE_DIR : join2(folder, "dns11");
+  } catch {
+    return DEFAULT_STATE_DIR;
+  }
+}
+function instanceFolder(stateDir, engineId2) {
+  return join2(stateDir, engineId2.replaceAll(/[^\w-]/g, "_") || "unknown");
+}
+function controlPath(folder) {
+  return join2(folder, "control.sock");
+}
+var UNITS = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+function startRemedy(otherwise, folders2 = UNITS) {
+  const isInstalled = folders2.some((folder) => existsSync(`${folder}/dns11.service`));
+  return isInstalled ? "Start it with: sudo systemctl start dns11. If it has ended: journalctl -u dns11" : `Start it with: ${otherwise}`;
+}
+
+// src/api/lines.ts
+async function* linesOf(answer) {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of answer) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
 
 // src/api/lease-connection.ts
+import { request } from "node:http";
 var OPEN = "Open another one.";
 var LeaseConnection = class _LeaseConnection {
   #outgoing;
@@ -367,10 +501,10 @@ function parametersOf(filter) {
 
 // src/api/locate.ts
 import { readdirSync, realpathSync } from "node:fs";
-import { dirname, basename, join as join4 } from "node:path";
+import { dirname, basename, join as join3 } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-// src/base/declared-limits.ts
+// src/base/limits.ts
 var DECLARED_LIMITS = {
   /**
    * Declared names in all files, records of each, and CNAMEs followed from one name to the next. A file with more is
@@ -426,31 +560,6 @@ var DECLARED_LIMITS = {
   labelCharsShown: 80,
   labelProblemChars: 240
 };
-
-// src/base/log-limits.ts
-var LOG_LIMITS = {
-  /** A line with the same subject and text is logged once in this time, with the number of those held back. */
-  logRepeatMs: 6e5,
-  /** Different lines about one container or server in that time. */
-  logLinesPerSubject: 4,
-  /** How many subjects are tracked. */
-  logSubjects: 4096,
-  /**
-   * Lines with one text in so much time: the first line of each container or server, and beyond these so many of all and of
-   * each. So none uses up the room of another.
-   */
-  logKindMs: 6e4,
-  logOwnersPerKind: 400,
-  logLinesPerKind: 100,
-  logLinesPerOwner: 8,
-  /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
-  logServerMs: 6e4,
-  /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
-  logNames: 16,
-  logNameChars: 300
-};
-
-// src/base/swarm-limits.ts
 var SWARM_LIMITS = {
   /**
    * How long an answer of Docker's resolver is repeated, and for how long clients may keep it: two seconds together. It
@@ -489,8 +598,27 @@ var SWARM_LIMITS = {
   /** How long a service that is no longer listed keeps its name from going upstream: it may have no healthy task. */
   swarmServiceMs: 36e5
 };
-
-// src/base/limits.ts
+var LOG_LIMITS = {
+  /** A line with the same subject and text is logged once in this time, with the number of those held back. */
+  logRepeatMs: 6e5,
+  /** Different lines about one container or server in that time. */
+  logLinesPerSubject: 4,
+  /** How many subjects are tracked. */
+  logSubjects: 4096,
+  /**
+   * Lines with one text in so much time: the first line of each container or server, and beyond these so many of all and of
+   * each. So none uses up the room of another.
+   */
+  logKindMs: 6e4,
+  logOwnersPerKind: 400,
+  logLinesPerKind: 100,
+  logLinesPerOwner: 8,
+  /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
+  logServerMs: 6e4,
+  /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
+  logNames: 16,
+  logNameChars: 300
+};
 var LIMITS = {
   /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
   udpBatch: 64,
@@ -1102,162 +1230,6 @@ var LIMITS = {
   channelDescriptors: 240
 };
 
-// src/api/engine-address.ts
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join as join2 } from "node:path";
-
-// src/api/own-engine.ts
-import { statSync } from "node:fs";
-import { join } from "node:path";
-var ROOT = 0;
-function ownSocket(env, user) {
-  const folder = runtimeFolder(env, user);
-  const path = folder === void 0 ? void 0 : join(folder, "docker.sock");
-  return path !== void 0 && ownerOf(path) === user ? path : void 0;
-}
-function isOwnEngine(socketPath, env, user) {
-  if (user === ROOT) return false;
-  const folder = runtimeFolder(env, user);
-  const owner = ownerOf(socketPath);
-  return owner === void 0 ? folder !== void 0 && socketPath.startsWith(`${folder}/`) : owner === user;
-}
-function ownerOf(path) {
-  try {
-    return statSync(path).uid;
-  } catch {
-    return void 0;
-  }
-}
-function runtimeFolder(env, user) {
-  const folder = env["XDG_RUNTIME_DIR"];
-  return user === ROOT || folder === void 0 || !folder.startsWith("/") ? void 0 : folder;
-}
-
-// src/api/engine-address.ts
-var DEFAULT_SOCKET = "/var/run/docker.sock";
-var BY_DEFAULT = "the default";
-function engineAddress(flag, env, user = process.getuid?.() ?? 0) {
-  if (flag !== void 0 && flag !== "") return parse(flag, "-H");
-  const host = env["DOCKER_HOST"];
-  if (host !== void 0 && host !== "") return parse(host, "DOCKER_HOST");
-  const folder = env["DOCKER_CONFIG"] || join2(env["HOME"] || "/root", ".docker");
-  const context = env["DOCKER_CONTEXT"] || readJson(join2(folder, "config.json"))?.["currentContext"];
-  if (typeof context !== "string" || context === "" || context === "default") {
-    return { socketPath: ownSocket(env, user) ?? DEFAULT_SOCKET, source: BY_DEFAULT };
-  }
-  return parse(contextHost(folder, context), `docker context "${context}"`);
-}
-function parse(text, source) {
-  if (text.startsWith("unix://")) return { socketPath: text.slice("unix://".length) || DEFAULT_SOCKET, source };
-  const scheme = /^([a-z]+):\/\//.exec(text)?.[1] ?? "tcp";
-  if (scheme === "npipe" || scheme === "fd") {
-    throw new Fault(
-      "BAD_ENGINE",
-      `Unsupported engine address "${text}" (from ${source}): ${scheme} is not a unix socket`,
-      {
-        remedy: "Use a unix socket, such as -H unix:///var/run/docker.sock"
-      }
-    );
-  }
-  throw new Fault(
-    "ENGINE_ELSEWHERE",
-    `Unsupported engine address "${text}" (from ${source}): the engine may be on another machine`,
-    {
-      remedy: `dns11 enters the containers' namespaces, so run it on that machine, with -H unix://${DEFAULT_SOCKET}`
-    }
-  );
-}
-function contextHost(folder, context) {
-  const digest = createHash("sha256").update(context).digest("hex");
-  const meta = readJson(join2(folder, "contexts", "meta", digest, "meta.json"));
-  const endpoints = meta?.["Endpoints"];
-  const docker = isRecord(endpoints) ? endpoints["docker"] : void 0;
-  const host = isRecord(docker) ? docker["Host"] : void 0;
-  if (typeof host === "string") return host;
-  throw new Fault("BAD_ENGINE", `The docker context "${context}" does not exist or has no engine address`, {
-    remedy: "List the contexts with: docker context ls. Or set the socket with -H."
-  });
-}
-function readJson(path) {
-  try {
-    const value = JSON.parse(readFileSync(path, "utf8"));
-    return isRecord(value) ? value : void 0;
-  } catch {
-    return void 0;
-  }
-}
-function isRecord(value) {
-  return typeof value === "object" && value !== null;
-}
-
-// src/base/model/engine-fault.ts
-function engineFault(error, socketPath) {
-  const status = error instanceof Error && "statusCode" in error ? error.statusCode : void 0;
-  if (status === 404) {
-    return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", {
-      cause: error,
-      remedy: "The container, image or network was removed in the meantime. Run the command again."
-    });
-  }
-  switch (codeOf(error)) {
-    case "ENOENT":
-      return new Fault("ENGINE_NO_SOCKET", `No engine socket at "${socketPath}"`, {
-        cause: error,
-        remedy: "Check that Docker is installed and running, or set its socket with -H unix://PATH or DOCKER_HOST."
-      });
-    case "EACCES":
-    case "EPERM":
-      return new Fault("ENGINE_PERMISSION", `Permission denied at the engine socket "${socketPath}"`, {
-        cause: error,
-        remedy: "Run this command as root, for example with sudo."
-      });
-    case "ECONNREFUSED":
-      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, {
-        cause: error,
-        remedy: "Check that dockerd is running: systemctl status docker."
-      });
-    default:
-      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer`, {
-        cause: error,
-        remedy: "Check that dockerd is running: systemctl status docker."
-      });
-  }
-}
-
-// src/api/engine-id.ts
-async function engineId(socketPath) {
-  try {
-    const signal = AbortSignal.timeout(LIMITS.listMs);
-    const answer = await openUnix(socketPath, "/info", { timeoutMs: LIMITS.listMs, signal });
-    const text = await textOf(answer);
-    if (answer.statusCode !== 200) throw new Error(`it responded with status ${answer.statusCode}`);
-    const { ID: id } = JSON.parse(text);
-    return id ?? "";
-  } catch (error) {
-    throw engineFault(error, socketPath);
-  }
-}
-
-// src/api/state-paths.ts
-import { join as join3 } from "node:path";
-var DEFAULT_STATE_DIR = "/run/dns11";
-function defaultStateDir(host, env = process.env, user = process.getuid?.() ?? 0) {
-  try {
-    const { socketPath } = engineAddress(host, env, user);
-    const folder = isOwnEngine(socketPath, env, user) ? runtimeFolder(env, user) : void 0;
-    return folder === void 0 ? DEFAULT_STATE_DIR : join3(folder, "dns11");
-  } catch {
-    return DEFAULT_STATE_DIR;
-  }
-}
-function instanceFolder(stateDir, engineId2) {
-  return join3(stateDir, engineId2.replaceAll(/[^\w-]/g, "_") || "unknown");
-}
-function controlPath(folder) {
-  return join3(folder, "control.sock");
-}
-
 // src/api/locate.ts
 var ABSENT = /* @__PURE__ */ new Set(["ENGINE_NO_SOCKET", "ENGINE_AWAY"]);
 async function locateControl(stateDir, host, onSilent = () => void 0) {
@@ -1294,7 +1266,7 @@ function servingAt(socketPath, instances) {
   return instances.find(({ engine }) => engine !== void 0 && isSamePath(engine, socketPath));
 }
 function controlPaths(stateDir) {
-  return folders(stateDir).map((folder) => controlPath(join4(stateDir, folder)));
+  return folders(stateDir).map((folder) => controlPath(join3(stateDir, folder)));
 }
 async function instanceAt(path) {
   try {
@@ -1316,7 +1288,7 @@ function isSamePath(a, b) {
 }
 function realPath(path) {
   try {
-    return join4(realpathSync(dirname(path)), basename(path));
+    return join3(realpathSync(dirname(path)), basename(path));
   } catch {
     return path;
   }
@@ -1326,6 +1298,18 @@ function folders(stateDir) {
     return readdirSync(stateDir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
   } catch {
     return [];
+  }
+}
+async function engineId(socketPath) {
+  try {
+    const signal = AbortSignal.timeout(LIMITS.listMs);
+    const answer = await openUnix(socketPath, "/info", { timeoutMs: LIMITS.listMs, signal });
+    const text = await textOf(answer);
+    if (answer.statusCode !== 200) throw new Error(`it responded with status ${answer.statusCode}`);
+    const { ID: id } = JSON.parse(text);
+    return id ?? "";
+  } catch (error) {
+    throw engineFault(error, socketPath);
   }
 }
 
@@ -1355,7 +1339,7 @@ async function clientOf(env) {
   return new ControlClient(await locateControl(stateDirOf(env), void 0));
 }
 function pidIn(folder, name) {
-  const path = join5(folder, name);
+  const path = join4(folder, name);
   if (!existsSync2(path)) return void 0;
   const pid = Number(readFileSync2(path, "utf8"));
   return Number.isSafeInteger(pid) && pid > 1 ? pid : void 0;
@@ -1394,7 +1378,7 @@ function statusOf(pid) {
 // src/action/runner.ts
 import { appendFileSync } from "node:fs";
 
-// src/base/lib/printable.ts
+// src/base/lib/text.ts
 var CONTROL_CHARACTERS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 function printable(text) {
   return text.replaceAll(CONTROL_CHARACTERS, escaped);
@@ -1663,7 +1647,7 @@ function withPathOf(folder, env, text) {
   const { policy } = readInputs(env);
   if (policy === "") return text;
   const inText = (path) => JSON.stringify(path).slice(1, -1);
-  const paths = [join6(folder, FILES.policy), resolve(env["GITHUB_WORKSPACE"] ?? "", policy)];
+  const paths = [join5(folder, FILES.policy), resolve(env["GITHUB_WORKSPACE"] ?? "", policy)];
   return paths.reduce((each, path) => each.replaceAll(`${inText(path)}:`, `${inText(policy)}:`), text);
 }
 async function readRest(client, tally) {
@@ -1677,7 +1661,7 @@ async function readRest(client, tally) {
   if (policies.length > 0) tally.addPolicies(containers);
 }
 function writeWhole(folder, name, text) {
-  const path = join6(folder, name);
+  const path = join5(folder, name);
   writeFileSync(`${path}.new`, text);
   renameSync(`${path}.new`, path);
 }
@@ -1685,13 +1669,18 @@ function writeWhole(folder, name, text) {
 // src/action/report.ts
 import { spawnSync as spawnSync2 } from "node:child_process";
 import { appendFileSync as appendFileSync2, existsSync as existsSync3, readFileSync as readFileSync3, rmSync } from "node:fs";
-import { join as join7 } from "node:path";
+import { join as join6 } from "node:path";
 
 // src/base/dns/name.ts
 var FOLD = Uint8Array.from(
   { length: 256 },
   (_, byte) => byte >= 65 && byte <= 90 ? byte + 32 : byte
 );
+
+// src/base/model/label-table.ts
+import { randomBytes, randomInt } from "node:crypto";
+var HASH_BASIS = randomInt(2147483647);
+var WORDS = Int32Array.from({ length: 256 }, () => randomBytes(4).readInt32LE());
 
 // src/base/model/name-pattern.ts
 var NOTHING = new Uint8Array(0);
@@ -1729,8 +1718,8 @@ function summaryOf(record2) {
     ...lasting.length === 0 ? [] : [`${failureTable(lasting)}
 `],
     ...refusedParts(record2),
-    ...folded("Failed at first, and resolved later", late),
-    ...folded("Other names that failed", others),
+    ...folded2("Failed at first, and resolved later", late),
+    ...folded2("Other names that failed", others),
     ...askedParts(record2.asked),
     ...remarks(record2).map((line) => `<p>${line}</p>
 `)
@@ -1833,7 +1822,7 @@ function why(cause) {
     ]
   ].join("<br>");
 }
-function folded(title, failures) {
+function folded2(title, failures) {
   if (failures.length === 0) return [];
   return [`${details(`${title} (${failures.length})`, failureTable(failures))}
 `];
@@ -1911,7 +1900,7 @@ async function reportAll() {
   await endAsOf(folder, FILES.recorder, []);
   await endAsOf(folder, FILES.daemon, asRoot());
   if (isPoliced(process.env) && pidIn(folder, FILES.daemon) !== void 0) openContainers();
-  const path = join7(folder, FILES.record);
+  const path = join6(folder, FILES.record);
   const record2 = existsSync3(path) ? JSON.parse(readFileSync3(path, "utf8")) : void 0;
   rmSync(folder, { recursive: true, force: true });
   if (record2 === void 0) {
@@ -1949,18 +1938,111 @@ async function endAsOf(folder, file, prefix) {
 }
 
 // src/action/start.ts
-import { spawn, spawnSync as spawnSync4 } from "node:child_process";
-import { randomUUID as randomUUID2 } from "node:crypto";
-import { existsSync as existsSync4, mkdtempSync, openSync, readFileSync as readFileSync5, writeFileSync as writeFileSync3 } from "node:fs";
-import { join as join9 } from "node:path";
+import { spawn, spawnSync as spawnSync3 } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { existsSync as existsSync4, mkdtempSync, openSync, readFileSync as readFileSync4, writeFileSync as writeFileSync2, accessSync, constants } from "node:fs";
+import { join as join7, resolve as resolve2 } from "node:path";
 import { setTimeout as sleep3 } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-
-// src/action/policy-file.ts
-import { spawnSync as spawnSync3 } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { accessSync, constants, readFileSync as readFileSync4, writeFileSync as writeFileSync2 } from "node:fs";
-import { join as join8, resolve as resolve2 } from "node:path";
+var READY_MS = 6e4;
+var POLL_MS2 = 100;
+var LOG_BYTES_SHOWN = 8e3;
+var StartError = class extends Error {
+  name = "StartError";
+};
+async function start() {
+  try {
+    await startAll();
+  } catch (error) {
+    process.stdout.write(annotation("error", "dns11", error.message));
+    process.exitCode = 1;
+  }
+}
+async function startAll() {
+  const inputs = readInputs(process.env);
+  const policies = policyPath(process.env, inputs);
+  const folder = mkdtempSync(join7(variable(process.env, "RUNNER_TEMP"), "dns11-"));
+  saveFolder(process.env, folder);
+  await mustBeFree();
+  const program = inputs.program === "" ? install(inputs) : inputs.program;
+  const file = policies === void 0 ? void 0 : policyFileOf(program, policies, inputs.policyMode, folder);
+  await serve(program, file === void 0 ? inputs.args : ["--config", file, ...inputs.args], folder);
+  await startRecorder(folder);
+}
+async function mustBeFree() {
+  const serving = await clientOf(process.env).then(async (client) => await client.status()).catch((error) => {
+    if (codeOf(error) === "ENGINE_PERMISSION")
+      throw new StartError(`${error.message}: the user of the runner must be root or in the group docker`);
+  });
+  if (serving !== void 0)
+    throw new StartError(
+      `another dns11 serves this engine already (process ${serving.pid}): stop it, or leave this step out`
+    );
+}
+function install({ version: wanted, url }) {
+  const checkout = fileURLToPath(new URL("../../..", import.meta.url));
+  const { version } = JSON.parse(readFileSync4(join7(checkout, "package.json"), "utf8"));
+  const from = url === "" ? [] : ["--url", url];
+  const words = [...asRoot(), "sh", join7(checkout, "scripts/install.sh"), "--version", wanted || version, ...from];
+  const { status, error } = run(words);
+  if (status !== 0)
+    throw new StartError(`dns11 could not be installed${error === void 0 ? "" : `: ${error.message}`}`);
+  return "dns11";
+}
+function run([command = "", ...args]) {
+  return spawnSync3(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+}
+async function serve(program, args, folder) {
+  const log = openSync(join7(folder, FILES.log), "w");
+  const engine = process.env["DOCKER_HOST"];
+  const root = asRoot();
+  const words = [
+    ...root,
+    ...root.length === 0 ? [] : withVariables(process.env),
+    program,
+    "run",
+    ...engine === void 0 || engine === "" ? [] : ["--host", engine],
+    ...["--state-dir", stateDirOf(process.env)],
+    ...args
+  ];
+  const [command = "", ...rest] = words;
+  const child = spawn(command, rest, { detached: true, stdio: ["ignore", log, log] });
+  let ended;
+  child.on("error", ({ message }) => ended = message);
+  child.on("exit", (code2, signal) => ended = `it ended with ${code2 ?? signal}`);
+  if (child.pid !== void 0) writeFileSync2(join7(folder, FILES.daemon), String(child.pid));
+  const endMs = performance.now() + READY_MS;
+  for (; ; ) {
+    const status = await clientOf(process.env).then(async (client) => await client.status()).catch(() => void 0);
+    if (ended !== void 0) throw notStarted(ended, folder);
+    const isOurs = status !== void 0 && child.pid !== void 0 && isStartedBy(status.pid, child.pid);
+    if (status?.isReady === true && isOurs) {
+      child.unref();
+      writeFileSync2(join7(folder, FILES.daemon), String(status.pid));
+      return;
+    }
+    if (performance.now() > endMs) {
+      if (child.pid !== void 0) await end(child.pid, asRoot());
+      throw notStarted(`it was not ready after ${READY_MS / 1e3} seconds`, folder);
+    }
+    await sleep3(POLL_MS2);
+  }
+}
+function notStarted(reason, folder) {
+  const log = readFileSync4(join7(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
+  process.stdout.write(quoted(log, randomUUID()));
+  return new StartError(`dns11 did not start: ${reason}; its log is above`);
+}
+async function startRecorder(folder) {
+  const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
+  const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
+  const endMs = performance.now() + READY_MS;
+  while (!existsSync4(join7(folder, FILES.recorder))) {
+    if (child.exitCode !== null || performance.now() > endMs) throw new StartError("the recorder did not start");
+    await sleep3(POLL_MS2);
+  }
+  child.unref();
+}
 var MODE_LINE = /^([ \t]+mode:[ \t]*)["']?(?:audit|learn|enforce)["']?(?=[ \t]*(?:#.*)?\r?$)/gm;
 var OUTPUT_BYTES_MAX = 2 ** 24;
 var SHOWN_MAX = 8e3;
@@ -1978,7 +2060,7 @@ function policyFileOf(program, path, mode, folder) {
   const policies = checked(program, path);
   if (Object.keys(policies).length === 0) throw new InputError(`policy: "${path}" has no policies`);
   if (mode === "") return path;
-  const copy = join8(folder, FILES.policy);
+  const copy = join7(folder, FILES.policy);
   writeFileSync2(copy, withMode(readFileSync4(path, "utf8"), mode));
   const others = Object.entries(checked(program, copy)).filter(([, each]) => each.mode !== mode);
   if (others.length > 0)
@@ -2000,107 +2082,6 @@ function checked(program, path) {
   if (status !== 0) throw new InputError(`policy: "${path}" is no valid settings file; its mistakes are above`);
   const { settings } = JSON.parse(stdout);
   return settings.policies?.value ?? {};
-}
-
-// src/action/start.ts
-var READY_MS = 6e4;
-var POLL_MS2 = 100;
-var LOG_BYTES_SHOWN = 8e3;
-var StartError = class extends Error {
-  name = "StartError";
-};
-async function start() {
-  try {
-    await startAll();
-  } catch (error) {
-    process.stdout.write(annotation("error", "dns11", error.message));
-    process.exitCode = 1;
-  }
-}
-async function startAll() {
-  const inputs = readInputs(process.env);
-  const policies = policyPath(process.env, inputs);
-  const folder = mkdtempSync(join9(variable(process.env, "RUNNER_TEMP"), "dns11-"));
-  saveFolder(process.env, folder);
-  await mustBeFree();
-  const program = inputs.program === "" ? install(inputs) : inputs.program;
-  const file = policies === void 0 ? void 0 : policyFileOf(program, policies, inputs.policyMode, folder);
-  await serve(program, file === void 0 ? inputs.args : ["--config", file, ...inputs.args], folder);
-  await startRecorder(folder);
-}
-async function mustBeFree() {
-  const serving = await clientOf(process.env).then(async (client) => await client.status()).catch((error) => {
-    if (codeOf(error) === "ENGINE_PERMISSION")
-      throw new StartError(`${error.message}: the user of the runner must be root or in the group docker`);
-  });
-  if (serving !== void 0)
-    throw new StartError(
-      `another dns11 serves this engine already (process ${serving.pid}): stop it, or leave this step out`
-    );
-}
-function install({ version: wanted, url }) {
-  const checkout = fileURLToPath(new URL("../../..", import.meta.url));
-  const { version } = JSON.parse(readFileSync5(join9(checkout, "package.json"), "utf8"));
-  const from = url === "" ? [] : ["--url", url];
-  const words = [...asRoot(), "sh", join9(checkout, "scripts/install.sh"), "--version", wanted || version, ...from];
-  const { status, error } = run(words);
-  if (status !== 0)
-    throw new StartError(`dns11 could not be installed${error === void 0 ? "" : `: ${error.message}`}`);
-  return "dns11";
-}
-function run([command = "", ...args]) {
-  return spawnSync4(command, args, { stdio: ["ignore", "inherit", "inherit"] });
-}
-async function serve(program, args, folder) {
-  const log = openSync(join9(folder, FILES.log), "w");
-  const engine = process.env["DOCKER_HOST"];
-  const root = asRoot();
-  const words = [
-    ...root,
-    ...root.length === 0 ? [] : withVariables(process.env),
-    program,
-    "run",
-    ...engine === void 0 || engine === "" ? [] : ["--host", engine],
-    ...["--state-dir", stateDirOf(process.env)],
-    ...args
-  ];
-  const [command = "", ...rest] = words;
-  const child = spawn(command, rest, { detached: true, stdio: ["ignore", log, log] });
-  let ended;
-  child.on("error", ({ message }) => ended = message);
-  child.on("exit", (code2, signal) => ended = `it ended with ${code2 ?? signal}`);
-  if (child.pid !== void 0) writeFileSync3(join9(folder, FILES.daemon), String(child.pid));
-  const endMs = performance.now() + READY_MS;
-  for (; ; ) {
-    const status = await clientOf(process.env).then(async (client) => await client.status()).catch(() => void 0);
-    if (ended !== void 0) throw notStarted(ended, folder);
-    const isOurs = status !== void 0 && child.pid !== void 0 && isStartedBy(status.pid, child.pid);
-    if (status?.isReady === true && isOurs) {
-      child.unref();
-      writeFileSync3(join9(folder, FILES.daemon), String(status.pid));
-      return;
-    }
-    if (performance.now() > endMs) {
-      if (child.pid !== void 0) await end(child.pid, asRoot());
-      throw notStarted(`it was not ready after ${READY_MS / 1e3} seconds`, folder);
-    }
-    await sleep3(POLL_MS2);
-  }
-}
-function notStarted(reason, folder) {
-  const log = readFileSync5(join9(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
-  process.stdout.write(quoted(log, randomUUID2()));
-  return new StartError(`dns11 did not start: ${reason}; its log is above`);
-}
-async function startRecorder(folder) {
-  const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
-  const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
-  const endMs = performance.now() + READY_MS;
-  while (!existsSync4(join9(folder, FILES.recorder))) {
-    if (child.exitCode !== null || performance.now() > endMs) throw new StartError("the recorder did not start");
-    await sleep3(POLL_MS2);
-  }
-  child.unref();
 }
 export {
   record,

@@ -11,13 +11,20 @@ import { bareName } from "../../base/dns/name.ts";
 import { nearest } from "../../base/lib/nearest.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { ControlClient } from "../control-client.ts";
-import { readTimeout, refuseUnknownOptions } from "../known-options.ts";
 import type { LeaseConnection } from "../lease-connection.ts";
 import type { LeaseScope, RecordedQuery, RuleRequest, RuleUseReport } from "../lease.ts";
 import type { QueryReport } from "../queries.ts";
 import type { ContainerStatus } from "../status.ts";
 import type { AskedOptions, Lab, LabReport, LabRule, LabTape } from "./test-lab.ts";
-import { type FaultOptions, type LabAnswer, type RuleLimits, answerRule, faultRule } from "./rule-options.ts";
+import {
+  type FaultOptions,
+  type LabAnswer,
+  type RuleLimits,
+  answerRule,
+  faultRule,
+  readTimeout,
+  refuseUnknownOptions,
+} from "./rule-options.ts";
 import { MISSING, type Missing, type TapeContent, replayRules, tapeOf } from "./tape.ts";
 
 const ASKED_MS = 2_000;

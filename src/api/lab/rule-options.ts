@@ -2,9 +2,8 @@
  * RuleOptions: how a test suite writes a rule, and the rule that it stands for.
  */
 import { Fault } from "../../base/lib/fault.ts";
-import { refuseUnknownOptions } from "../known-options.ts";
 import type { LeaseScope, RuleAnswer, RuleRequest } from "../lease.ts";
-import { PRESETS, type PresetName } from "./presets.ts";
+import { nearest } from "../../base/lib/nearest.ts";
 
 /** How often a rule applies, and to which queries. */
 export interface RuleLimits {
@@ -81,3 +80,45 @@ export function answerRule(name: string, answer: LabAnswer, limits: RuleLimits =
   }
   return { name, action: "answer", answer, ...limits };
 }
+
+/** Refuses options that there are not. JavaScript would ignore them, and a suite would wait for something else than it says. */
+export function refuseUnknownOptions(of: string, options: object | undefined, known: readonly string[]): void {
+  for (const key of Object.keys(options ?? {})) {
+    if (known.includes(key)) continue;
+    const suggestion = nearest(key, known);
+    const hint = suggestion === undefined ? `use ${known.join(", ")}` : `did you mean "${suggestion}"?`;
+    throw new Fault("BAD_OPTION", `Unknown option "${key}" of ${of}: ${hint}`);
+  }
+}
+
+/** A number of milliseconds that a timer can have. */
+export function readTimeout(of: string, value: unknown): number {
+  if (typeof value === "number" && value >= 0 && value <= TIMEOUT_MS_MAX) return value;
+  throw new Fault("BAD_OPTION", `Invalid option timeoutMs of ${of}: use a number from 0 to ${TIMEOUT_MS_MAX}`);
+}
+
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+
+interface Preset {
+  readonly rule: Omit<RuleRequest, "name" | "in">;
+  /** What happens, for help and documents. */
+  readonly what: string;
+}
+
+/** Faults that have names, because people know them by what they do to programs. */
+export const PRESETS = {
+  "five-seconds": {
+    rule: { action: "drop", types: ["AAAA"], every: 2, perName: true },
+    what: "the first query for the IPv6 addresses of each name gets no reply, and the second one does, so glibc waits its five seconds",
+  },
+  "dead-first-server": {
+    rule: { action: "drop", every: 2, perName: true },
+    what: "the first query for each name gets no reply, and the second one does, as if the first server were dead",
+  },
+  flap: {
+    rule: { action: "nxdomain", every: 2 },
+    what: "the name is there at every other query",
+  },
+} as const satisfies Record<string, Preset>;
+
+export type PresetName = keyof typeof PRESETS;

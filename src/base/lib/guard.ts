@@ -68,3 +68,16 @@ class Guard {
 }
 
 export const guard = new Guard();
+
+/** Work that is due after any of many changes, done once after all changes of a step, before the next step. */
+export function oncePerStep(work: () => void): () => void {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    guard.defer(0, () => {
+      isDue = false;
+      work();
+    });
+  };
+}

@@ -1,8 +1,8 @@
 /**
  * Retry: retries an action with backoff as long as it fails.
  */
-import { backoffMs } from "./backoff.ts";
 import { guard } from "./guard.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 
 export class Retry {
   readonly #act: () => void;
@@ -32,4 +32,25 @@ export class Retry {
   close(): void {
     clearTimeout(this.#timer);
   }
+}
+
+/** How long it waits at most, and between two looks. */
+interface DrainLimits {
+  readonly drainMs: number;
+  readonly drainQuietMs: number;
+}
+
+/** Waits until what has been received is answered, but not for what takes too long. */
+export async function drained(isBusy: () => boolean, { drainMs, drainQuietMs }: DrainLimits): Promise<void> {
+  const deadlineMs = performance.now() + drainMs;
+  while (isBusy() && performance.now() < deadlineMs) await sleep(drainQuietMs);
+}
+
+/** The jitter of what is spread already, or alone. */
+export const NO_JITTER = 0.5;
+
+/** The delay before a retry: doubles up to a last value, with jitter so that many do not retry at once. */
+export function backoffMs(attempt: number, firstMs: number, lastMs: number, random: number): number {
+  const waitMs = Math.min(lastMs, firstMs * 2 ** Math.min(attempt, 30));
+  return Math.round(waitMs * (0.75 + random / 2));
 }

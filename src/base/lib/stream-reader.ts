@@ -54,3 +54,10 @@ export class StreamReader {
     return message;
   }
 }
+
+export function withLength(message: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(LENGTH_BYTES + message.length);
+  bytes.writeUInt16BE(message.length, 0);
+  bytes.set(message, LENGTH_BYTES);
+  return bytes;
+}

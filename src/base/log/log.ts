@@ -4,9 +4,7 @@
  * delayed. The rest is flushed at exit, because the last lines matter most.
  */
 import { pino } from "pino";
-
-import { escapedJson, printable, printableJson } from "../lib/printable.ts";
-import type { LogFormat, LogLevel } from "../model/log-choices.ts";
+import { escapedJson, printable, printableJson } from "../lib/text.ts";
 
 export type Log = pino.Logger;
 
@@ -53,3 +51,20 @@ function textLine(line: string): string {
 function quoted(text: string): string {
   return /^[\w.:/@-]+$/.test(text) ? text : printableJson(text);
 }
+
+/** Writes events to the log, for code that does not depend on the log. */
+export function eventLogger(log: Log): ReportEvent {
+  return (about, text, level = "info") => log[level](about, text);
+}
+
+/** Choices of the log settings. They are apart from the log because every command knows them, and few load a logger. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+/** `auto` is text on a terminal and JSON elsewhere. */
+export const LOG_FORMATS = ["auto", "text", "json"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * Something to log, reported by code that does not depend on the log.
+ */
+export type ReportEvent = (about: Readonly<Record<string, unknown>>, text: string, level?: "info" | "warn") => void;

@@ -100,3 +100,71 @@ export interface SharedCause {
 export function finding(code: CheckCode, state: FindingState, detail: string, remedy?: string): Finding {
   return { code, what: CHECKS[code], state, detail, ...(remedy !== undefined && { remedy }) };
 }
+
+/**
+ * Codes for why a container is not served, shown by status; docs/codes.md explains each.
+ * Skipped, because of what the container is or because of a setting.
+ */
+export const SKIP_CODES = [
+  "host-network",
+  "no-network",
+  "shares-namespace",
+  "default-network-only",
+  "no-nameserver",
+  "own-stack",
+  "listen",
+  "opted-out",
+  "kind-detached",
+  "quarantined",
+  "not-selected",
+  "host-names",
+] as const;
+
+/** Attached, but a file is mounted over its resolv.conf, and nothing has queried dns11. */
+export const NOT_ASKED = "not-asked";
+
+export type SkipCode = (typeof SKIP_CODES)[number];
+
+/** The container should be served, but is not yet or no longer. For other failures see the reason. */
+export const FAILURE_CODES = [
+  "NAMESPACE_GONE",
+  "NAMESPACE_IS_HOST",
+  "NAMESPACE_NOT_READY",
+  "PID_ELSEWHERE",
+  "PID_NOT_CONTAINER",
+  "OWNED_ELSEWHERE",
+  "ATTACH_FAILED",
+  "REFIT_FAILED",
+  "PROBE_FAILED",
+  "UNVERIFIED",
+  "NO_DESCRIPTORS",
+  "RULES_LOCKED",
+] as const;
+
+export type FailureCode = (typeof FAILURE_CODES)[number];
+
+/**
+ * The doctor's result as a stream, line by line: each finding as it is made, then the problems that they come to.
+ * Something that is wrong, in one or several containers.
+ */
+export interface DoctorProblem {
+  readonly state: "problem" | "warning" | "unknown";
+  /** The cause in one sentence. */
+  readonly title: string;
+  readonly why: readonly string[];
+  /** What it affects: names of containers, or `Docker host`. */
+  readonly subjects: readonly string[];
+  readonly symptoms: readonly { readonly text: string; readonly subjects: readonly string[] }[];
+  readonly fixNow: readonly string[];
+  readonly fixForGood: readonly string[];
+  /** Commands that apply those changes; missing if none is known. */
+  readonly commandsForGood?: readonly string[];
+  /** A cause without such fixes has these instead. */
+  readonly remedies: readonly string[];
+}
+
+/** The last line has `problems`, or `error` if the doctor could not finish. */
+export type DoctorLine =
+  | { readonly subject: string; readonly finding: Finding }
+  | { readonly problems: readonly DoctorProblem[] }
+  | { readonly error: string; readonly code: string; readonly remedy?: string };

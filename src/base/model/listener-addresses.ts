@@ -21,3 +21,13 @@ export function isListenerAddress(text: string): boolean {
 export const LISTENER_ADDRESS_BYTES = Object.values(LISTENER_ADDRESSES).flatMap(
   (address) => addressBytes(address) ?? [],
 );
+
+/**
+ * The addresses of systemd-resolved in a resolv.conf: the full resolver and the proxy-only stub.
+ */
+export const RESOLVED_STUBS: ReadonlySet<string> = new Set(["127.0.0.53", "127.0.0.54"]);
+
+/** Whether programs that read these nameservers ask systemd-resolved, and nobody else. */
+export function areStubs(nameservers: readonly string[]): boolean {
+  return nameservers.length > 0 && nameservers.every((address) => RESOLVED_STUBS.has(address));
+}

@@ -35,3 +35,35 @@ export interface NameChoices {
 
 /** Docker's own choices. */
 export const NAME_CHOICES_DEFAULTS: NameChoices = { ptr: "network", order: "shuffle" };
+
+/**
+ * What Docker's health checks mean for a name that several containers have. A name is never left without an
+ * address because of it, and a container keeps its own name.
+ */
+export const HEALTH_POLICIES = ["ignore", "last-resort", "exclude"] as const;
+export type HealthPolicy = (typeof HEALTH_POLICIES)[number];
+
+/** The result of Docker's check; undefined for a container without one. */
+export type Health = "starting" | "healthy" | "unhealthy";
+
+/** Whether a container is left out of the names that it shares, as long as another one is not. */
+export function isLeftOut(health: Health | undefined, policy: HealthPolicy): boolean {
+  if (policy === "ignore") return false;
+  return health === "unhealthy" || (health === "starting" && policy === "exclude");
+}
+
+/**
+ * Where servers in a label are queried from: inside the container; from the host, except for addresses that only the
+ * host can reach; from the host, for any address.
+ */
+export const LABEL_SERVERS = ["container", "host", "any"] as const;
+export type LabelServers = (typeof LABEL_SERVERS)[number];
+
+/** What container labels may configure, as far as settings decide it. */
+export interface LabelPolicy {
+  /** Whether labels of an image count like those given at container creation. */
+  readonly trustsImages: boolean;
+  readonly servers: LabelServers;
+}
+
+export const LABEL_DEFAULTS: LabelPolicy = { trustsImages: false, servers: "container" };

@@ -7,7 +7,7 @@ import { dirname, isAbsolute, join } from "node:path";
 
 import { type Document, type YAMLMap, isAlias, isMap, isScalar, isSeq, parseDocument } from "yaml";
 
-import type { ComposeKeyPlace, ComposeProjectText, ComposeServiceText } from "../../base/model/compose-file.ts";
+import type { ComposeKeyPlace, ComposeProjectText, ComposeServiceText } from "../../base/model/compose.ts";
 import { readBytes } from "./files.ts";
 
 const FILES_MAX = 16;

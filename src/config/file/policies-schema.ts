@@ -14,8 +14,9 @@ import {
   SCOPE_FORMS,
   isPolicyName,
   parseScope,
+  POLICY_DEFAULTS,
+  POLICY_LIMITS,
 } from "../../policy/model/policy.ts";
-import { POLICY_DEFAULTS, POLICY_LIMITS } from "../../policy/model/policy-defaults.ts";
 import { type PolicyRule, type WrittenRule, readRule } from "../../policy/model/policy-rule.ts";
 import { BadSettings } from "../bad-settings.ts";
 import { type Read, byName, count, duration, listOf, mapOf, oneOf, quoteValue } from "../kinds.ts";

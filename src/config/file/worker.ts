@@ -4,7 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 
-import type { ComposeProjectText } from "../../base/model/compose-file.ts";
+import type { ComposeProjectText } from "../../base/model/compose.ts";
 import { BadSettings } from "../bad-settings.ts";
 import type { LayerValues, SettingsLayer } from "../layers.ts";
 import type { Key } from "../keys.ts";

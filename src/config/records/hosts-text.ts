@@ -4,7 +4,7 @@
  */
 import { presentation } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import { withoutComment } from "../../base/lib/without-comment.ts";
+import { withoutComment } from "../../base/lib/text.ts";
 import { reverseLabels } from "../../base/model/address.ts";
 import { type DeclaredName, type DeclaredRecord, EVERYBODY } from "../../base/model/declared-name.ts";
 import { quoteValue } from "../kinds.ts";

@@ -11,7 +11,7 @@
  *   leave      Docker's resolver must not answer: the keeper refuses all queries, with the same rules and sockets
  */
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import type { FailureCode } from "../../base/model/not-served.ts";
+import type { FailureCode } from "../../base/model/finding.ts";
 import { SystemFault } from "../../kernel/libc.ts";
 import { LOCKED_REASON, MACHINE_LOCKED_REASON, RULES_LOCKED } from "../namespace/rules-locked.ts";
 

@@ -23,18 +23,17 @@ import { isPoolFull } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
-import type { FailureCode } from "../../base/model/not-served.ts";
+import { ownRound } from "../../base/lib/slices.ts";
+import type { FailureCode } from "../../base/model/finding.ts";
 import type { View } from "../../base/model/view.ts";
-import { NamespaceJobs, type WaitStage } from "../namespace/namespace-jobs.ts";
-import type { NamespaceId } from "../namespace/namespace-runner.ts";
+import { type NamespaceId, NamespaceJobs, type WaitStage } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { culpritsIn } from "../rules/culprit.ts";
 import { type ListenAddress, type TablePlan, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import type { ProbeResult } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { KeeperHold } from "./keeper-hold.ts";
-import { abandonServing, leaveServing, pauseServing } from "./leave-serving.ts";
+import { abandonServing, leaveServing, pauseServing, untilQuiet } from "./leave-serving.ts";
 import {
   type OpenNamespace,
   closeLater,
@@ -44,8 +43,7 @@ import {
   removeRules,
   updateServing,
 } from "./open-serving.ts";
-import type { AttachmentParts } from "./attachment-parts.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { AttachmentParts, Endpoint } from "./attachment-parts.ts";
 import type { ExtraNamespace } from "./namespace-extra.ts";
 import {
   type Serving,
@@ -56,7 +54,6 @@ import {
   servedNamespaceOf,
 } from "./serving.ts";
 import { type AttachmentState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
-import { untilQuiet } from "./until-quiet.ts";
 
 const NO_PROBE = "cannot send a probe: dns11 is out of file descriptors or memory";
 

@@ -1,17 +1,14 @@
 /**
  * Decision: whether dns11 serves a container, and if not, why, as `dns11 ps` prints it.
  */
-import type { OnlyFilter } from "../../base/model/only.ts";
+import type { OnlyFilter } from "../../base/model/container-choice.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { shortened } from "../../base/lib/shortened.ts";
-import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
-import type { SkipCode } from "../../base/model/not-served.ts";
-import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
-import { sharedWith } from "../facts/shared-network.ts";
+import { shortened } from "../../base/lib/text.ts";
+import { type DefaultBridgeSetting, LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/name-choices.ts";
+import type { SkipCode } from "../../base/model/finding.ts";
+import { type ContainerFact, isUserDefined, hasOwnStack, sharedWith } from "../facts/fact.ts";
 import { CHOICE_LABELS, choiceWarnings } from "../facts/label-choices.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
-import { hasOwnStack } from "../facts/runtime.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
 export type Decision =

@@ -6,10 +6,11 @@ import { closeQuietly } from "../../kernel/libc.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
-import type { AttachmentParts } from "./attachment-parts.ts";
+import type { AttachmentParts, Endpoint } from "./attachment-parts.ts";
 import type { KeeperHold } from "./keeper-hold.ts";
 import type { Serving } from "./serving.ts";
-import { untilQuiet } from "./until-quiet.ts";
+import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
+import { LIMITS } from "../../base/limits.ts";
 
 /** Reads no more queries. The sockets have new descriptors then. */
 export function pauseServing(serving: Serving): void {
@@ -56,4 +57,20 @@ export function namespaceOf(claim: NamespaceClaim, prove: AttachmentParts["prove
   } catch {
     return undefined;
   }
+}
+
+/** Waits until a namespace whose queries go to Docker's resolver again has its last answers from us. */
+export async function untilQuiet(endpoint: Endpoint): Promise<void> {
+  const deadlineMs = performance.now() + LIMITS.drainMs;
+  // Queries that arrived before the rules changed still wait in the socket: leave once nothing has come for a while.
+  let before;
+  do {
+    before = endpoint.counters["queries"];
+    await sleep(LIMITS.drainQuietMs);
+    // Timers run before sockets: after a long call our sockets have not been read yet.
+    await nextRound();
+  } while (
+    (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0) &&
+    performance.now() < deadlineMs
+  );
 }

@@ -6,7 +6,7 @@
 import { setImmediate as nextRound } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
-import { allDone } from "../../base/lib/all-done.ts";
+import { allDone } from "../../base/lib/async.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { View } from "../../base/model/view.ts";
@@ -15,7 +15,7 @@ import { closeQuietly } from "../../kernel/libc.ts";
 import { capturedInside } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
-import { tcpClientPortsOf } from "../namespace/tcp-clients.ts";
+import { tcpClientPortsOf } from "../namespace/listeners.ts";
 import { ownGroup } from "../namespace/control-group.ts";
 import { dialIn } from "../namespace/dial.ts";
 import type { Passage } from "../namespace/passages.ts";

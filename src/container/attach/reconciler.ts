@@ -5,22 +5,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
-import { drained } from "../../base/lib/drained.ts";
-import { backoffMs } from "../../base/lib/backoff.ts";
+import { drained, backoffMs } from "../../base/lib/retry.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
+import { ownRound } from "../../base/lib/slices.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Refusing } from "../../base/model/held-namespace.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import { Attachment } from "./attachment.ts";
 import type { AttachMode } from "./attach-mode.ts";
-import type { AttachmentParts } from "./attachment-parts.ts";
-import type { OpenEndpointFor } from "./endpoint.ts";
+import type { AttachmentParts, OpenEndpointFor } from "./attachment-parts.ts";
 import type { AttachmentState } from "./attachment-state.ts";
 import { namespaceOf } from "./leave-serving.ts";
-import { verifyAndWait } from "./verify-and-wait.ts";
-import { VerifyQueue } from "./verify-queue.ts";
+import { VerifyQueue, verifyAndWait } from "./verify-queue.ts";
 
 /** One namespace that should be served, by the container that owns it. */
 export interface DesiredAttachment {

@@ -10,7 +10,7 @@ import { TRIAL_MARK } from "../rules/probe.ts";
 import { RuleSet } from "../rules/rule-set.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import {
   RULE_BACKENDS,
   type RuleBackendChoice,

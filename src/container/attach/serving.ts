@@ -11,7 +11,7 @@ import type { RuleSet } from "../rules/rule-set.ts";
 import type { ListenAddress, PlanInput } from "../rules/plan.ts";
 import { type ProbeRequest, type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
 import type { ServedNamespace } from "./attach-mode.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./attachment-parts.ts";
 import type { ServedExtra } from "./namespace-extra.ts";
 
 export interface Serving {

@@ -4,7 +4,9 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
+import { ownRound } from "../../base/lib/slices.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Attachment } from "./attachment.ts";
 
 export class VerifyQueue<T> {
   readonly #verify: (each: T) => Promise<void>;
@@ -50,5 +52,25 @@ export class VerifyQueue<T> {
     }
     this.#running.delete(each);
     this.#begin();
+  }
+}
+
+/** How often to poll a verification that was already running. */
+const REPAIR_POLL_MS = 10;
+
+/**
+ * One verification of an attachment with its result, for those who were asked to repair it.
+ * Verifies now and returns whether queries arrive; waits for a verification that was already running.
+ */
+export async function verifyAndWait(attachment: Attachment): Promise<boolean> {
+  const startMs = Date.now();
+  // The machine's clock may be set back meanwhile.
+  const deadlineMs = performance.now() + LIMITS.repairMs;
+  await attachment.verify();
+  for (;;) {
+    const { state, isOpen } = attachment;
+    if (state.kind === "attached" && state.verifiedMs >= startMs) return true;
+    if (!isOpen || (state.kind === "failed" && state.atMs >= startMs) || performance.now() > deadlineMs) return false;
+    await sleep(REPAIR_POLL_MS);
   }
 }

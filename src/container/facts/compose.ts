@@ -1,8 +1,8 @@
 /**
  * Compose: the place of a container in a Compose project, from its labels.
  */
-import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import { COMPOSE_LABEL } from "../../base/model/compose.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import { type Labels, type SplitLabels, effectiveLabels } from "./labels.ts";
 
 export interface ComposePlace {

@@ -3,7 +3,7 @@
  * on facts only.
  */
 
-import type { Health } from "../../base/model/health-policy.ts";
+import type { Health } from "../../base/model/name-choices.ts";
 import type { SplitLabels } from "./labels.ts";
 
 /** A container on one network. */
@@ -167,4 +167,78 @@ const WITHOUT_RESOLVER = new Set([DEFAULT_BRIDGE, "host", "none", "default"]);
 /** Whether a container on this network has Docker's embedded DNS, and a name there. */
 export function isUserDefined(networkName: string): boolean {
   return !WITHOUT_RESOLVER.has(networkName);
+}
+
+/**
+ * Whether a container's runtime gives it a network stack of its own, as gVisor and Kata Containers do. Its packets are made in
+ * there and put on the link: none passes the loopback interface of its namespace, nor any rule there. Users choose the names of
+ * runtimes, so that one counts by what its name contains.
+ */
+const WITH_OWN_STACK = /(?:^|[^a-z])(?:runsc|gvisor|kata)(?:[^a-z]|$)/i;
+
+export function hasOwnStack({ runtime }: { readonly runtime?: string }): boolean {
+  return runtime !== undefined && WITH_OWN_STACK.test(runtime);
+}
+
+/** The mode of a container that was started in the network namespace of another one (--network container:NAME). */
+const PREFIX = "container:";
+
+/** The other one, by ID or name; undefined for a container with a namespace of its own. */
+export function sharedWith(networkMode: string): string | undefined {
+  return networkMode.startsWith(PREFIX) ? networkMode.slice(PREFIX.length) : undefined;
+}
+
+/** The address that a container leaves its networks with: that on the network of its default gateway, as Docker chooses it. */
+export function outgoingAddress({ endpoints, onDefaultBridge }: ContainerFact): string | undefined {
+  const inOrder = endpoints.toSorted(
+    (a, b) =>
+      b.gatewayPriority - a.gatewayPriority ||
+      Number(b.ipv4Gateway !== undefined) - Number(a.ipv4Gateway !== undefined) ||
+      gateways(b) - gateways(a) ||
+      Buffer.compare(Buffer.from(a.networkName), Buffer.from(b.networkName)),
+  );
+  const addresses = [...inOrder, ...(onDefaultBridge === undefined ? [] : [onDefaultBridge])];
+  return (
+    addresses.find(({ ipv4 }) => ipv4 !== undefined)?.ipv4 ?? addresses.find(({ ipv6 }) => ipv6 !== undefined)?.ipv6
+  );
+}
+
+function gateways({ ipv4Gateway, ipv6Gateway }: EndpointFact): number {
+  return Number(ipv4Gateway !== undefined) + Number(ipv6Gateway !== undefined);
+}
+
+/** What an outsider has of its own. Its name is its id; engines give containers ids of 64 hexadecimal digits. */
+type OutsiderPlace = Pick<ContainerFact, "id" | "networkMode" | "endpoints">;
+
+/** Whoever asks dns11 and is no container, as one more container, so that status, tail and explain can name it. */
+export function outsiderFact({ id, networkMode, endpoints }: OutsiderPlace): ContainerFact {
+  return {
+    id,
+    name: id,
+    labels: {},
+    imageLabels: { labels: {}, source: "known" },
+    startedAt: "",
+    isPaused: false,
+    pid: 0,
+    sandboxKey: "",
+    networkMode,
+    hostname: "",
+    domainName: "",
+    ports: { published: [], exposed: [], ofImage: [] },
+    resolvConfPath: undefined,
+    kindSearch: undefined,
+    extraHosts: [],
+    health: undefined,
+    nameservers: { kind: "host", isNdotsSet: false },
+    endpoints,
+    onDefaultBridge: undefined,
+  };
+}
+
+/** It is on a network for the sake of the names there, and has no address. */
+export function outsiderEndpoint(
+  endpointId: string,
+  place: Pick<EndpointFact, "networkId" | "networkName" | "ipv4Gateway" | "ipv6Gateway">,
+): EndpointFact {
+  return { ...place, endpointId, names: [], links: [], ipv4: undefined, ipv6: undefined, gatewayPriority: 0 };
 }

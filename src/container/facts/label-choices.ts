@@ -4,15 +4,16 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { parseDuration } from "../../base/lib/quantity.ts";
-import { shortened } from "../../base/lib/shortened.ts";
+import { shortened } from "../../base/lib/text.ts";
 import { ANSWERS_CHOICES } from "../../base/model/answered-by.ts";
-import { HEALTH_POLICIES, type HealthPolicy } from "../../base/model/health-policy.ts";
 import {
   ADDRESS_ORDERS,
   type AddressOrder,
   NAME_CHOICES_DEFAULTS,
   PTR_FORMS,
   type PtrForm,
+  HEALTH_POLICIES,
+  type HealthPolicy,
 } from "../../base/model/name-choices.ts";
 import type { Labels } from "./labels.ts";
 

@@ -3,9 +3,9 @@
  * them, its names in the service, and its named ports. All of it is input of people who create containers.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { shortened } from "../../base/lib/shortened.ts";
-import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import { shortened } from "../../base/lib/text.ts";
+import { COMPOSE_LABEL } from "../../base/model/compose.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import { type ServicePort, namedPort, wellKnownPort } from "./service-port.ts";
 import { isOneOff } from "./compose.ts";
 import type { ContainerFact } from "./fact.ts";

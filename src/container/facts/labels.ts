@@ -4,8 +4,8 @@
  * If the image cannot be inspected, or has too many labels to compare, every label counts as the image's: otherwise its
  * author would only have to make the comparison fail.
  */
-import { COMPOSE_LABEL, COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import { COMPOSE_LABEL, COMPOSE_PREFIX } from "../../base/model/compose.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

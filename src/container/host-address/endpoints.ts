@@ -1,8 +1,8 @@
 /**
  * What answers the queries that arrive at an address of the host. The query side implements it.
  */
-import type { ListenRefusal } from "../../api/listen.ts";
-import type { AddressBlock } from "../../base/model/address-block.ts";
+import type { ListenRefusal } from "../../api/listener.ts";
+import type { AddressBlock } from "../../base/model/address.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { NamespaceSockets, WaitingSocket } from "../namespace/sockets.ts";
 

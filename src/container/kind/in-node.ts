@@ -7,7 +7,7 @@ import { isIPv6 } from "node:net";
 import { hostname } from "node:os";
 
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { procText } from "../../kernel/proc-text.ts";
+import { procText } from "../../kernel/process.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";

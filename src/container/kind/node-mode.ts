@@ -4,16 +4,14 @@
  */
 import { isIPv6 } from "node:net";
 import { isDeepStrictEqual } from "node:util";
-
 import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type InterfaceAddress, type Link, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { Retry } from "../../base/lib/retry.ts";
 import { isSameAddress } from "../../base/model/address.ts";
-import type { KindPolicy } from "../../base/model/kind-policy.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
-import type { NodeReport } from "../../base/model/node-report.ts";
+import type { KindPolicy, NodeReport } from "../../base/model/kind-policy.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import { deleteConversations } from "../../kernel/conntrack.ts";
 import type { AttachMode, ServedNamespace } from "../attach/attach-mode.ts";
@@ -26,17 +24,18 @@ import {
 } from "../capture/capture.ts";
 import { isIpv6Enabled } from "../namespace/ipv6.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
-import { GuardCount } from "../rules/guard-count.ts";
+import { GuardCount } from "../rules/drop-counters.ts";
 import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
 import { type Journal, type NodeRecord, newRecord } from "./journal.ts";
-import { RouteLocalnetGuard } from "./route-localnet-guard.ts";
+import { RouteLocalnetGuard } from "./route-localnet.ts";
 import { chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
 import { type NodeFact, isNodeRunning } from "./node-fact.ts";
 import { isPodLink, type PodNamespace, conversationsOf, openPodNamespace, removePodLink } from "./pod-namespace.ts";
-import { PortConflicts } from "./port-conflicts.ts";
 import { DEDICATED, type AdvertisedAddresses, advertisedAddresses } from "./advertised-addresses.ts";
-import type { NodeResolvConf } from "./node-resolv-conf.ts";
-import { restoreNamespace } from "./node-restore.ts";
+import { type NodeResolvConf, restoreNamespace } from "./node-resolv-conf.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { allChainsRedirecting, firstChainsRedirecting } from "../rules/port-redirects.ts";
+import { listenersAt } from "../namespace/listeners.ts";
 
 /** The conntrack zone of packets that no rule assigns to another one. */
 const DEFAULT_ZONE = 0;
@@ -492,4 +491,75 @@ async function probeAll(
     if (result.kind === "broken") failures.push(`${client} cannot query ${address}: ${result.failures.join("; ")}`);
   }
   return failures;
+}
+
+const DNS_PORT = 53;
+/** The first answer within this time does not read rules again: it is asked for because they have all been read. */
+const FRESH_MS = 1_000;
+const REMEDY = "choose another kind.ip, or set kind.force";
+
+/**
+ * Programs that already use port 53 of a node's own address and would lose its queries: a resolver in the
+ * node, or a pod that the port is redirected to. A node of a large cluster has tens of thousands of rules: they are read in
+ * slices, and the first answer has to wait for them.
+ */
+export class PortConflicts {
+  readonly #memory: NetlinkMemory;
+  readonly #onChange: () => void;
+  /** What the last reading of all rules has found. */
+  #found: readonly string[] | undefined;
+  /** The time at which that was reported as a change, until it has been an answer. */
+  #changedMs = -Infinity;
+  #reading: Promise<void> | undefined;
+
+  /** `onChange`: all rules have been read, and another answer may follow. */
+  constructor(memory: NetlinkMemory, onChange: () => void) {
+    this.#memory = memory;
+    this.#onChange = onChange;
+  }
+
+  /** A sentence, "none", or "unknown" before all rules have been read. Call inside the namespace. */
+  find(addresses: readonly string[]): string {
+    if (addresses.length === 0) return "none";
+    const listening = addresses.flatMap((address) =>
+      listenersAt(address, DNS_PORT).map((protocol) => `${address} over ${protocol}`),
+    );
+    if (listening.length > 0) return `a process listens on port 53 of ${listening.join(" and ")}: ${REMEDY}`;
+    const chains = this.#chains();
+    if (chains === undefined) return "unknown";
+    if (chains.length === 0) return "none";
+    return `port 53 of ${addresses.join(" and ")} is redirected by chain ${chains.join(", ")}: ${REMEDY}`;
+  }
+
+  /** The chains that redirect the port, as far as they are known; undefined if that is not far enough. */
+  #chains(): readonly string[] | undefined {
+    const found = this.#found;
+    const isFresh = performance.now() - this.#changedMs < FRESH_MS;
+    this.#changedMs = -Infinity;
+    if (isFresh) return found;
+    const { chains, isComplete } = firstChainsRedirecting(this.#memory, DNS_PORT);
+    if (isComplete) return chains;
+    this.#reading ??= this.#readAll();
+    return chains.length === 0 ? found : [...new Set([...chains, ...(found ?? [])])];
+  }
+
+  /** Resolves when all rules have been read, if that has begun. */
+  async read(): Promise<void> {
+    await this.#reading;
+  }
+
+  async #readAll(): Promise<void> {
+    try {
+      const before = this.#found;
+      const found = await allChainsRedirecting(this.#memory, DNS_PORT);
+      this.#found = found;
+      this.#reading = undefined;
+      if (before?.join() === found.join()) return;
+      this.#changedMs = performance.now();
+      this.#onChange();
+    } catch (error) {
+      this.#reading = undefined;
+      guard.report(error, "netlink");
+    }
+  }
 }

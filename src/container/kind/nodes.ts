@@ -4,7 +4,7 @@
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import { type KindPolicy, type NodeFilter, nestedPolicy } from "../../base/model/kind-policy.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/name-choices.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { withContainerRoot } from "../namespace/container-root.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";

@@ -13,7 +13,7 @@ import { closeSync, constants, fstatSync, ftruncateSync, readSync, writeSync } f
 import { O_PATH, openInRoot } from "../../kernel/libc.ts";
 import { type FindFile, onNextWrite, openRegular } from "../../kernel/regular-file.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { sleepSync } from "../../base/lib/sleep-sync.ts";
+import { sleepSync } from "../../base/lib/async.ts";
 import { nameserversIn } from "./resolv-conf-text.ts";
 
 /** A node controls its resolv.conf and could make it any length. */

@@ -3,7 +3,7 @@
  * balancer and registry have the same labels but are no nodes: they have no pods, and query 127.0.0.11 like any container.
  */
 import type { NodeFilter } from "../../base/model/kind-policy.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/name-choices.ts";
 import type { ContainerFact } from "../facts/fact.ts";
 import { labelKeysOf } from "../facts/label-keys.ts";
 import { type SplitLabels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";

@@ -11,18 +11,16 @@
  */
 import { codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
-import { inSlices } from "../../base/lib/slices.ts";
+import { inSlices, ownRound } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { NetlinkWatch } from "../../kernel/netlink-watch.ts";
 import { type HostLink, HostLinkSocket, type LinkChange, watchLinks } from "../../kernel/host-links.ts";
-import type { ContainerFact, NetworkFact, EndpointFact } from "../facts/fact.ts";
+import { type ContainerFact, type NetworkFact, type EndpointFact, sharedWith } from "../facts/fact.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
-import { sharedWith } from "../facts/shared-network.ts";
 import type { ContainerLink, LinksOfContainer, NoLink } from "./container-link.ts";
 
 const FLIP_UNIVERSAL = 0x02;

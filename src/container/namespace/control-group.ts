@@ -4,7 +4,7 @@
  */
 import { statSync, statfsSync } from "node:fs";
 
-import { procText } from "../../kernel/proc-text.ts";
+import { procText } from "../../kernel/process.ts";
 import type { ControlGroup } from "../capture/capture.ts";
 
 /** linux/magic.h */

@@ -6,7 +6,7 @@
 import { join } from "node:path";
 
 import { Fault } from "../../base/lib/fault.ts";
-import { rootlesskitFolder, sharesNetwork, userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
+import { rootlesskitFolder, sharesNetwork, userNamespaceOf, userOf } from "../../kernel/process.ts";
 import { type EngineHost, openEngineHost } from "./engine-host.ts";
 
 interface Rootless {

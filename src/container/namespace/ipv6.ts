@@ -1,7 +1,7 @@
 /**
  * Ipv6: whether a namespace can use IPv6. Docker switches it off in containers without an IPv6 network.
  */
-import { procText } from "../../kernel/proc-text.ts";
+import { procText } from "../../kernel/process.ts";
 
 /** Call inside the namespace. */
 export function isIpv6Enabled(): boolean {

@@ -4,7 +4,7 @@
  * the file system that the engine has mounted, in the engine's own namespace, for the container's root folder.
  */
 import { openInRoot } from "../../kernel/libc.ts";
-import { procText } from "../../kernel/proc-text.ts";
+import { procText } from "../../kernel/process.ts";
 import { readRegular } from "../../kernel/regular-file.ts";
 import { codeOf } from "../../base/lib/fault.ts";
 import { withContainerRoot } from "./container-root.ts";

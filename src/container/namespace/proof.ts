@@ -7,8 +7,8 @@ import { constants, openSync } from "node:fs";
 
 import { Fault, type FaultOptions } from "../../base/lib/fault.ts";
 import { closeQuietly, isNetworkNamespace, openInRoot } from "../../kernel/libc.ts";
-import { procText } from "../../kernel/proc-text.ts";
-import type { FailureCode } from "../../base/model/not-served.ts";
+import { procText } from "../../kernel/process.ts";
+import type { FailureCode } from "../../base/model/finding.ts";
 import { type NamespaceId, namespaceId } from "./namespace-runner.ts";
 import type { EngineHost } from "./engine-host.ts";
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import type { FailureCode } from "../../base/model/not-served.ts";
+import type { FailureCode } from "../../base/model/finding.ts";
 import { closeQuietly, duplicate } from "../../kernel/libc.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NamespaceRunner } from "./namespace-runner.ts";

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { guard } from "../../base/lib/guard.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import { O_PATH, closeQuietly, isNetworkNamespace, openInRoot } from "../../kernel/libc.ts";
-import { procText } from "../../kernel/proc-text.ts";
+import { procText } from "../../kernel/process.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { type Sandbox, inodeOf } from "./find-sandbox.ts";
 

@@ -7,26 +7,24 @@
  * slices, and succeeds it when it knows as much. Each view is of one directory or of the other: no answer mixes the two.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { ContainerServer } from "../../base/model/container-server.ts";
-import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
-import { isNodeServer } from "../../base/model/server-text.ts";
+import { isNodeServer, NO_RULES, type RouteRules, type ContainerServer } from "../../base/model/server-text.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { Route, Server, Upstreams, View } from "../../base/model/view.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { NAME_SETTINGS_DEFAULTS, type NameSettings } from "../names/source/name-settings.ts";
-import type { NodeContext } from "../names/source/name-source.ts";
+import type { NodeContext, NameTraits } from "../names/source/name-source.ts";
 import { type NameContext, NameSources, type PlacedNames } from "../names/name-sources.ts";
 import type { SharedNames } from "../names/shared-names.ts";
 import { projectOf } from "../facts/compose.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
-import { FormerAddresses } from "./former-addresses.ts";
-import { FormerNames } from "./former-names.ts";
-import { effectiveLabels } from "../facts/labels.ts";
-import { traitsOf } from "../names/name-traits.ts";
+import { FormerAddresses, FormerNames } from "./former-addresses.ts";
+import { effectiveLabels, type Labels } from "../facts/labels.ts";
 import { labelRoutes } from "./label-routes.ts";
 import { type FindContainer, type RouteLayer, routeLayer, routesOf } from "./routes.ts";
 import { type DeniedDomains, type Routing, routingOf } from "./routing.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
+import { NAME_CHOICES_DEFAULTS, type PtrForm, type HealthPolicy, isLeftOut } from "../../base/model/name-choices.ts";
+import { labelHealth, labelOrder, labelPtr, labelTtl } from "../facts/label-choices.ts";
 
 export interface DirectoryOptions {
   /** How many servers of Docker's list are used. */
@@ -313,4 +311,36 @@ export class Directory {
       replacesDocker: this.#options.replacesDocker === true,
     });
   }
+}
+
+/**
+ * The TTL of a container's names, the order of its addresses, the name that they point to, and whether its health
+ * leaves it out, from its labels and the settings. They are compiled into the names when the container joins, so that a query
+ * costs nothing more.
+ * Where the settings say nothing of health or choices, labels do not count either.
+ */
+function traitsOf(
+  fact: ContainerFact,
+  labels: Labels,
+  { health, choices }: Pick<NameSettings, "health" | "choices">,
+): NameTraits {
+  const isLastResort = health !== undefined && isUnhealthy(fact, labels, health);
+  if (choices === undefined) return { isLastResort };
+  return {
+    isLastResort,
+    ttlSeconds: labelTtl(labels).policy,
+    isSorted: labelOrder(labels, choices.order).policy === "sorted",
+    pointer: pointerOf(fact, labelPtr(labels, choices.ptr).policy),
+  };
+}
+
+function isUnhealthy(fact: ContainerFact, labels: Labels, policy: HealthPolicy): boolean {
+  return isLeftOut(fact.health, labelHealth(labels, policy).policy);
+}
+
+/** Undefined for NAME.NETWORK, also of a container that lacks what the form needs. */
+function pointerOf({ hostname, domainName }: ContainerFact, form: PtrForm): string | undefined {
+  if (form === NAME_CHOICES_DEFAULTS.ptr || hostname === "") return undefined;
+  if (form === "hostname" || hostname.includes(".")) return hostname;
+  return domainName === "" ? undefined : `${hostname}.${domainName}`;
 }

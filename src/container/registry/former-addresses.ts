@@ -61,3 +61,38 @@ export class FormerAddresses {
 function addressesOf({ ipv4, ipv6 }: ContainerFact["endpoints"][number]): string[] {
   return [ipv4, ipv6].flatMap((address) => address ?? []);
 }
+
+export interface FormerName {
+  readonly containerId: string;
+  readonly name: string;
+  /** A time of the clock of `performance.now`. */
+  readonly atMs: number;
+}
+
+/**
+ * Names that containers had until they were renamed. Docker forgets a name at once, on all networks, and who looks it up gets
+ * NXDOMAIN: only this tells that its container still runs.
+ */
+export class FormerNames {
+  readonly #now: () => number;
+  /** The oldest first. */
+  #all: readonly FormerName[] = [];
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  note({ id: containerId, name }: ContainerFact, after: ContainerFact): void {
+    if (name === after.name) return;
+    this.#all = [...this.#all, { containerId, name, atMs: this.#now() }].slice(-LIMITS.formerNames);
+  }
+
+  /** The container is gone: it is not called anything any more. */
+  forget(containerId: string): void {
+    this.#all = this.#all.filter((each) => each.containerId !== containerId);
+  }
+
+  list(): readonly FormerName[] {
+    return this.#all;
+  }
+}

@@ -4,10 +4,9 @@
  * limited. A container that a label names is queried only on a network of the container itself.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { shortened } from "../../base/lib/shortened.ts";
+import { shortened } from "../../base/lib/text.ts";
 import { isHostScoped } from "../../base/model/address.ts";
-import type { LabelServers } from "../../base/model/label-policy.ts";
-import { isContainerServer } from "../../base/model/container-server.ts";
+import type { LabelServers } from "../../base/model/name-choices.ts";
 import {
   type NamedServer,
   type RouteText,
@@ -16,6 +15,7 @@ import {
   nodeInLabel,
   parseRoute,
   usualPort,
+  isContainerServer,
 } from "../../base/model/server-text.ts";
 import type { Labels } from "../facts/labels.ts";
 import type { RouteLayer } from "./routes.ts";

@@ -5,8 +5,14 @@
  * here, before any cache lookup. A route of nothing but containers that cannot be queried has no servers, or is passed
  * over, as the settings say.
  */
-import { type ContainerServer, isContainerServer } from "../../base/model/container-server.ts";
-import { type NamedServer, type RouteText, domainLabels, namedServerText } from "../../base/model/server-text.ts";
+import {
+  type NamedServer,
+  type RouteText,
+  domainLabels,
+  namedServerText,
+  type ContainerServer,
+  isContainerServer,
+} from "../../base/model/server-text.ts";
 import type { MissingServer, Route, Server } from "../../base/model/view.ts";
 
 /** The routes of one source, such as the settings or a label, as they were written and in that order. */

@@ -2,13 +2,12 @@
  * Routing: what the routes of a container are merged from, by precedence: settings, labels, and the servers that Docker would
  * query.
  */
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
-import type { RouteRules } from "../../base/model/route-rules.ts";
-import { DNS_PORT } from "../../base/model/server-text.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
+import { DNS_PORT, type RouteRules } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { isListenerAddress } from "../../base/model/listener-addresses.ts";
-import type { JoinedNetwork } from "../names/docker/search-order.ts";
+import type { JoinedNetwork } from "../names/docker/networks.ts";
 import { HOST_DOCKER_INTERNAL } from "../names/host-name/host-name.ts";
 import type { NodeContext } from "../names/source/name-source.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "../facts/fact.ts";

@@ -8,8 +8,7 @@
  * the next route applies: a server needs servers.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { type ContainerServer, isContainerServer } from "../../base/model/container-server.ts";
-import type { RouteRules } from "../../base/model/route-rules.ts";
+import { type RouteRules, type ContainerServer, isContainerServer } from "../../base/model/server-text.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../facts/fact.ts";

@@ -3,7 +3,7 @@
  * is not a culprit: our first chain sets a zone, and so the packet is tracked whether notrack comes before or after it.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { cutMiddle } from "../../base/lib/cut-middle.ts";
+import { cutMiddle } from "../../base/lib/text.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";

@@ -9,6 +9,9 @@ import { type NftCommand, visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import type { NftTable } from "../../kernel/nft-table.ts";
 import { dropCounted } from "./rewritten-port.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { IP_FAMILIES, GUARD_CHAIN } from "./plan.ts";
+import { visitRulesOf } from "./installed-rules.ts";
 
 export function dropChains(table: NftTable, kinds: readonly string[]): NftCommand[] {
   return kinds.flatMap((kind) => [table.chain(kind), ...table.rules(kind, [dropCounted])]);
@@ -65,7 +68,7 @@ export class DropCounters<K extends string> {
 }
 
 /** What the counters of a rule have counted. */
-export function packetsIn(expressions: Buffer | undefined): number {
+function packetsIn(expressions: Buffer | undefined): number {
   let packets = 0;
   for (const [, one] of expressions === undefined ? [] : attributeList(expressions)) {
     const expression = attributesIn(one);
@@ -74,4 +77,33 @@ export function packetsIn(expressions: Buffer | undefined): number {
     packets += Number(data.get(nft.NFTA_COUNTER_PACKETS)?.readBigUInt64BE(0) ?? 0n);
   }
   return packets;
+}
+
+type Readable = Pick<NetNamespace, "within" | "memory">;
+
+/**
+ * How many packets our guard chains have dropped in a namespace, as counted by the kernel. If it cannot be read, for want
+ * of a descriptor or because the namespace is going away, the count that was read last stays.
+ */
+export class GuardCount {
+  /** It restarts at 0 when rules are replaced, and when the namespace is no longer served. */
+  last = 0;
+
+  read(netns: Readable): void {
+    try {
+      this.last = netns.within(() => droppedByTables(netns.memory));
+    } catch {
+      // Report the last count.
+    }
+  }
+}
+
+function droppedByTables(memory: NetlinkMemory): number {
+  let dropped = 0;
+  for (const family of IP_FAMILIES) {
+    visitRulesOf(memory, family, GUARD_CHAIN, (attributes) => {
+      dropped += packetsIn(attributes.get(nft.NFTA_RULE_EXPRESSIONS));
+    });
+  }
+  return dropped;
 }

@@ -23,9 +23,9 @@ import {
   send,
   setMark,
   socket,
+  localPort,
 } from "../../kernel/libc.ts";
-import { localPort } from "../../kernel/local-port.ts";
-import { withLength } from "../../base/lib/framing.ts";
+import { withLength } from "../../base/lib/stream-reader.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import type { Protocol } from "./plan.ts";

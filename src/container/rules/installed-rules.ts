@@ -16,12 +16,14 @@ import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../k
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { Fault } from "../../base/lib/fault.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { socketAddress } from "../../base/model/address.ts";
-import type { FailureCode } from "../../base/model/not-served.ts";
+import type { FailureCode } from "../../base/model/finding.ts";
 import { FAMILY_NUMBER } from "./nft-commands.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type ChainName, IP_FAMILIES, type IpFamily, type Protocol, TABLE_NAME } from "./plan.ts";
+import { spawnSync } from "node:child_process";
+import { LIMITS } from "../../base/limits.ts";
 
 /** The comment of tables that `dns11 run --in-node --once` installs. */
 export const PERMANENT_COMMENT = "dns11 in the node, once";
@@ -157,4 +159,63 @@ function isTaken({ protocol, address, port }: Listener): boolean {
   } finally {
     closeQuietly(fd);
   }
+}
+
+/** Searched after PATH, which often lacks the sbin folders. */
+const SYSTEM_FOLDERS = "/usr/sbin:/sbin:/usr/bin:/bin";
+const NO_SUCH_TABLE = /No such file or directory/;
+
+/**
+ * Our nf_tables tables in a namespace as nft prints them, for a bug report. dns11 itself does not need nft.
+ * `namespace` is a descriptor. An error is part of the text.
+ */
+export function tableListing(namespace: number): string {
+  return IP_FAMILIES.map((family) => {
+    const { error, status, stdout, stderr } = spawnSync(
+      "nsenter",
+      ["--net=/proc/self/fd/3", "--", "nft", "list", "table", family, TABLE_NAME],
+      {
+        encoding: "utf8",
+        timeout: LIMITS.nftListMs,
+        killSignal: "SIGKILL",
+        env: { PATH: [process.env["PATH"], SYSTEM_FOLDERS].filter(Boolean).join(":"), LC_ALL: "C" },
+        stdio: ["ignore", "pipe", "pipe", namespace],
+      },
+    );
+    if (status === 0) return stdout;
+    if (error !== undefined) return `nsenter and nft: ${codeOf(error) ?? error.message}\n`;
+    return NO_SUCH_TABLE.test(stderr) ? "" : stderr;
+  }).join("");
+}
+
+const MARK_BYTES = 4;
+
+/**
+ * The mark by which packets pass our rules in a namespace to Docker's resolver, read from these rules, for a program that
+ * is not the one that made them.
+ * Call inside the namespace. Undefined if no mark alone passes: without rules, and where a policy is enforced.
+ */
+export function installedMark(memory: NetlinkMemory): number | undefined {
+  let mark: number | undefined;
+  let isFirst = true;
+  visitRulesOf(memory, "ip", "query", (attributes) => {
+    if (isFirst) mark = markIn(attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0)));
+    isFirst = false;
+  });
+  return mark;
+}
+
+/** It loads the mark, compares it, and has its verdict. */
+function markIn(expressions: ReturnType<typeof attributeList>): number | undefined {
+  const [load, compare, verdict, ...more] = expressions.map(([, each]) => attributesIn(each));
+  if (load === undefined || compare === undefined || verdict === undefined || more.length > 0) return undefined;
+  if (textOf(load.get(nft.NFTA_EXPR_NAME)) !== "meta") return undefined;
+  const key = dataOf(load).get(nft.NFTA_META_KEY);
+  if (key?.readUInt32BE(0) !== nft.NFT_META_MARK) return undefined;
+  const value = attributesIn(dataOf(compare).get(nft.NFTA_CMP_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VALUE);
+  return value?.length === MARK_BYTES ? value.readUInt32LE(0) : undefined;
+}
+
+function dataOf(expression: ReadonlyMap<number, Buffer>): ReadonlyMap<number, Buffer> {
+  return attributesIn(expression.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0));
 }

@@ -7,6 +7,7 @@ import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import type { NftTable } from "../../kernel/nft-table.ts";
+import { randomInt } from "node:crypto";
 
 export class OwnedTables {
   readonly #netns: NetNamespace;
@@ -57,4 +58,22 @@ export class OwnedTables {
   #removals(): NftCommand[] {
     return this.#tables.map(([, table]) => table.delete());
   }
+}
+
+/** Zone 0 is the default zone. */
+const FIRST = 1;
+const LAST = 0xffff;
+
+/**
+ * A new conntrack zone each time sockets are created in a namespace. Entries of an earlier zone point to closed
+ * ports, and a client that keeps its socket would be redirected there for as long as it sends queries.
+ * Starts at a random zone, because an earlier process may have used some, and repeats none before all are used.
+ */
+export function zoneAllocator(): () => number {
+  let next = randomInt(FIRST, LAST + 1);
+  return () => {
+    const zone = next;
+    next = zone === LAST ? FIRST : zone + 1;
+    return zone;
+  };
 }

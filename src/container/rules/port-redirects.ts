@@ -3,8 +3,7 @@
  * target would no longer receive its packets. Rules of iptables-legacy are not read.
  */
 import { codeOf } from "../../base/lib/fault.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
-import { inSlices } from "../../base/lib/slices.ts";
+import { inSlices, ownRound } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";

@@ -2,14 +2,13 @@
  * ContainerFilesReader: reads the files that the engine made for a container, for what its API does not tell. A
  * container can write them, and can make opening them wait.
  */
-import { withoutComment } from "../../base/lib/without-comment.ts";
+import { withoutComment } from "../../base/lib/text.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { type EngineHost, tryReadContainerFile, type EngineFile } from "../namespace/engine-host.ts";
 import type { HostEntry } from "../facts/fact.ts";
 import type { ContainerJson } from "./engine-json.ts";
-import type { HostUpstreams } from "./host-upstreams.ts";
+import { type HostUpstreams, UnreadFiles } from "./host-upstreams.ts";
 import type { ContainerFiles } from "./translate.ts";
-import { UnreadFiles } from "./unread-files.ts";
 
 const HOST_GATEWAY = "host-gateway";
 

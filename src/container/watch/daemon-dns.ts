@@ -7,7 +7,7 @@
 import { readlinkSync } from "node:fs";
 import { posix } from "node:path";
 
-import { procText } from "../../kernel/proc-text.ts";
+import { procText } from "../../kernel/process.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { type EngineHost, tryReadEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 

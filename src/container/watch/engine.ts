@@ -10,10 +10,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import Dockerode from "dockerode";
 
 import { LIMITS } from "../../base/limits.ts";
-import { codeOf } from "../../base/lib/fault.ts";
+import { codeOf, engineFault } from "../../base/lib/fault.ts";
 import { JsonScanner, type Shape } from "../../base/lib/json-scanner.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
-import { engineFault } from "../../base/model/engine-fault.ts";
+import { ownRound } from "../../base/lib/slices.ts";
 import { LabelKeys } from "../facts/label-keys.ts";
 import {
   type ContainerJson,

@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
-import { backoffMs } from "../../base/lib/backoff.ts";
+import { backoffMs } from "../../base/lib/retry.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
-import { type Gate, gate } from "../../base/lib/gate.ts";
+import { type Gate, gate } from "../../base/lib/async.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";

@@ -2,7 +2,7 @@
  * HostUpstreams: the current nameservers of the engine's host, and which containers use them.
  */
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import type { Server } from "../../base/model/view.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { addressText, plain } from "../../base/model/address.ts";
@@ -20,7 +20,6 @@ import { HostFile, type HostServers, hostFiles, listedServers, readHostServers }
 import { nameserversOf } from "./nameservers.ts";
 import { type ListedServer, parseResolvConf } from "./resolv-conf.ts";
 import { isOnDefaultBridgeOnly } from "./translate.ts";
-import { UnreadFiles } from "./unread-files.ts";
 import type { ContainerJson } from "./engine-json.ts";
 
 /** Ours, and those that stand for another address. */
@@ -193,4 +192,34 @@ export function capturedServers(nameservers: readonly string[]): string[] {
   });
   const usable = servers.filter((server) => !UNUSABLE.has(server));
   return [...new Set(usable)].slice(0, LIMITS.capturedServers);
+}
+
+/**
+ * Containers with a file that could not be read without waiting, because a process holds a lease on it.
+ * They are tried again later: the kernel breaks a lease 45 seconds after our attempt, unless its holder takes another
+ * one at once.
+ */
+export class UnreadFiles {
+  readonly #retry: (containerIds: readonly string[]) => void;
+  readonly #ids = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(retry: (containerIds: readonly string[]) => void) {
+    this.#retry = retry;
+  }
+
+  add(containerId: string): void {
+    this.#ids.add(containerId);
+    this.#timer ??= setTimeout(() => {
+      const ids = [...this.#ids];
+      this.#ids.clear();
+      this.#timer = undefined;
+      this.#retry(ids);
+    }, LIMITS.unreadRetryMs).unref();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
 }

@@ -2,7 +2,7 @@
  * Nsswitch: whether the C library of a container reads /etc/hosts and queries a server for a name, and in which order, by its
  * /etc/nsswitch.conf. Whoever controls the container writes that file.
  */
-import { withoutComment } from "../../base/lib/without-comment.ts";
+import { withoutComment } from "../../base/lib/text.ts";
 
 export interface LookupOrder {
   /** When programs read /etc/hosts. */

@@ -4,7 +4,7 @@
  */
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
+import { CoalescedCall } from "../../base/lib/async.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { SwarmList } from "../facts/swarm-fact.ts";
 import type { Engine } from "./engine.ts";

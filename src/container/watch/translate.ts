@@ -1,9 +1,9 @@
 /**
  * Translate: the engine's JSON into facts. Differences between API versions end here.
  */
-import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../base/model/compose.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import type { Health } from "../../base/model/health-policy.ts";
+import type { Health } from "../../base/model/name-choices.ts";
 import {
   type ContainerFact,
   type BridgeEndpoint,

@@ -3,14 +3,12 @@
  * namespace of a container that is no longer there.
  */
 import type { Cause } from "../../api/causes.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
-import { sharedWith } from "../../container/facts/shared-network.ts";
-import { crashCause } from "./crash-loops.ts";
-import { endedCause, endedText } from "./ended.ts";
+import { commandOf } from "../../base/lib/text.ts";
+import { sharedWith } from "../../container/facts/fact.ts";
 import { recreateCommand } from "./fixes.ts";
-import type { KnownContainer } from "./known-container.ts";
-import type { KnownContainers } from "./known-containers.ts";
+import type { KnownContainer, EndedState, KnownContainers } from "./known-container.ts";
 import { cause } from "./situation.ts";
+import { ageText } from "../../base/lib/quantity.ts";
 
 const SHORT_ID_LENGTH = 12;
 
@@ -57,4 +55,66 @@ function sharingCause(container: KnownContainer, known: Pick<KnownContainers, "b
   if (startedMs === 0 || other.startedMs === undefined || startedMs >= other.startedMs) return undefined;
   const sentence = `${what}${other.name} as it was before that was started again; ${then}`;
   return cause("namespace-gone", sentence, { ...parts, fix: restart });
+}
+
+/** One end may be an accident. */
+const RESTARTS_MIN = 2;
+/** Docker waits up to a minute between two starts; one that stays up for longer has recovered. */
+const UP_MS = 60_000;
+
+/**
+ * A container that ends and is started again, over and over. Between two ends its name resolves, and nothing
+ * listens there, so the cause is the same in both states.
+ * Undefined for a container that is not in such a loop. `name` is what was looked up, if something was.
+ */
+export function crashCause(name: string | undefined, container: KnownContainer, nowMs: number): Cause | undefined {
+  const how = container.ended === undefined ? upText(container, nowMs) : waitingText(container, nowMs);
+  if (how === undefined) return undefined;
+  const who = name === undefined ? `container ${container.name}` : `"${name}" is container ${container.name}, which`;
+  const rest = name === undefined ? "" : "; the name resolves while it runs";
+  return cause("crash-loop", `${who} ends and is started again, over and over: ${how}`, {
+    fix: logCommand(container.name),
+    advice: `its log says why it ends${rest}`,
+    isBreaking: true,
+  });
+}
+
+function upText({ restarts = 0, startedMs = 0 }: KnownContainer, nowMs: number): string | undefined {
+  if (restarts < RESTARTS_MIN || startedMs === 0 || nowMs - startedMs > UP_MS) return undefined;
+  return `${restarts} times so far, the last time ${ageText(nowMs - startedMs)} ago`;
+}
+
+function waitingText({ ended, restarts }: KnownContainer, nowMs: number): string | undefined {
+  if (ended?.state !== "restarting") return undefined;
+  const { exitCode, atMs } = ended;
+  const times = restarts === undefined ? "" : `${restarts} times so far, `;
+  const code = exitCode === undefined ? "" : ` with code ${exitCode}`;
+  return `${times}it has ended${code}${atMs === undefined ? "" : `, ${ageText(nowMs - atMs)} ago`}, and Docker waits to start it`;
+}
+
+const LOG_LINES = 20;
+/** Exit codes of SIGINT, SIGKILL and SIGTERM: it was stopped. */
+const STOPPED_CODES = new Set([130, 137, 143]);
+
+/** A container that does not run. One that has ended with an error ends again if it is started again, so its log comes first. */
+export function endedCause({ name }: KnownContainer, { state, exitCode = 0 }: EndedState, sentence: string): Cause {
+  const start = commandOf("docker", "start", name);
+  const parts = { about: name, isBreaking: true };
+  if (state !== "exited" || exitCode === 0 || STOPPED_CODES.has(exitCode))
+    return cause("not-running", sentence, { ...parts, fix: start });
+  const advice = `its log says why it ended with code ${exitCode}; when that is mended, start it: ${start}`;
+  return cause("not-running", sentence, { ...parts, fix: logCommand(name), advice });
+}
+
+function logCommand(name: string): string {
+  return commandOf("docker", "logs", "--tail", String(LOG_LINES), name);
+}
+
+export function endedText({ state, exitCode, atMs }: EndedState, nowMs: number): string {
+  if (state === "created") return "was created but never started";
+  const code = exitCode === undefined || state !== "exited" ? "" : ` with code ${exitCode}`;
+  const ago = atMs === undefined ? "" : `, ${ageText(nowMs - atMs)} ago`;
+  return state === "exited"
+    ? `exited${code}${ago}`
+    : `is not running (${state})${atMs === undefined ? "" : `; it ended${ago.slice(1)}`}`;
 }

@@ -4,13 +4,12 @@
  */
 import type { Cause, CauseCode } from "../../api/causes.ts";
 import { bareName } from "../../base/dns/name.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
+import { commandOf } from "../../base/lib/text.ts";
 import { resolverCauses, searchCauses } from "./client-causes.ts";
 import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCauses } from "./container-causes.ts";
 import { lostAliasCauses } from "./lost-aliases.ts";
-import { moveCause } from "./moves.ts";
 import { hostGatewayCauses, notNameCauses, oddCharacterCauses, suffixCauses } from "./not-names.ts";
-import { connectCommand, joinNetwork } from "./reconnect.ts";
+import { connectCommand, joinNetwork, moveCause } from "./reconnect.ts";
 import { type Situation, cause } from "./situation.ts";
 import { dockerCauses, upstreamCauses } from "./upstream-causes.ts";
 

@@ -4,15 +4,13 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { nearest } from "../../base/lib/nearest.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
-import { sharedWith } from "../../container/facts/shared-network.ts";
+import { commandOf } from "../../base/lib/text.ts";
+import { sharedWith } from "../../container/facts/fact.ts";
 import { bareName } from "../../base/dns/name.ts";
-import { ageText } from "../../base/lib/age.ts";
-import { crashCause } from "./crash-loops.ts";
+import { ageText } from "../../base/lib/quantity.ts";
+import { crashCause, endedCause, endedText } from "./broken-clients.ts";
 import { serviceChange, recreateCommand, upCommand } from "./fixes.ts";
-import { endedCause, endedText } from "./ended.ts";
-import type { KnownContainer } from "./known-container.ts";
-import type { NamePlace } from "./known-containers.ts";
+import type { KnownContainer, NamePlace } from "./known-container.ts";
 import { lostAliasCauses } from "./lost-aliases.ts";
 import { connectCommand, isDeclared, joinNetwork } from "./reconnect.ts";
 import { type Situation, cause } from "./situation.ts";

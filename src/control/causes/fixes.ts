@@ -3,8 +3,8 @@
  * shell, because the reader copies it.
  */
 import type { Cause, LastingFix } from "../../api/causes.ts";
-import type { ComposeServiceText } from "../../base/model/compose-file.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
+import type { ComposeServiceText } from "../../base/model/compose.ts";
+import { commandOf } from "../../base/lib/text.ts";
 import type { KnownContainer } from "./known-container.ts";
 
 /** What Compose accepts as the name of a project or a service. */

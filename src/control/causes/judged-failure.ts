@@ -5,7 +5,7 @@
 import type { Cause, CauseCode } from "../../api/causes.ts";
 import type { EarlierReason } from "../../api/failures.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { FailureRecord } from "../../base/model/failure-record.ts";
+import type { FailureRecord } from "../../base/model/query-record.ts";
 
 export interface Judged {
   readonly cause: Cause | null;

@@ -7,6 +7,7 @@ import type { Cause } from "../../api/causes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import { recreated, reconnectCommand, replicasOf } from "./reconnect.ts";
 import { type Situation, cause } from "./situation.ts";
+import { definitionOf, recreateCommand, serviceChange } from "./fixes.ts";
 
 /** One name gets so many causes. */
 const CAUSES_MAX = 5;
@@ -68,4 +69,33 @@ export function networksWithout({ compose, ended, isStarting, endpoints }: Known
   return endpoints
     .filter(({ names, networkName }) => networkName.startsWith(`${compose.project}_`) && !names.includes(service))
     .map(({ networkName }) => networkName);
+}
+
+const KEY = "extra_hosts";
+
+/**
+ * Entries of /etc/hosts that a container was given (--add-host, extra_hosts). Programs read them before they query, so a stale
+ * one leads past the container that has the name.
+ * `when` says when programs read the entry.
+ */
+export function givenHostCause(
+  client: KnownContainer,
+  name: string,
+  addresses: readonly string[],
+  when = "they read it before they query",
+): Cause {
+  const sentence = `programs in ${client.name} get ${addresses.join(", ")}: /etc/hosts has "${name}" (--add-host, extra_hosts), and ${when}`;
+  const advice = `remove "${name}" from it, if it is not meant`;
+  return cause("hosts-file", sentence, { advice, lastingFix: lastingChange(client, name) });
+}
+
+function lastingChange(client: KnownContainer, name: string): Cause["lastingFix"] {
+  const text = definitionOf(client);
+  const place = text?.extraHosts.get(bareName(name));
+  if (text !== undefined && place === undefined)
+    return serviceChange(client, KEY, `"${name}" is no longer there: create it again`, recreateCommand(client));
+  const change = serviceChange(client, KEY, `remove "${name}", if it is not meant`);
+  return change === null || place === undefined
+    ? change
+    : { ...change, file: place.file, service: place.service, key: `services.${place.service}.${KEY}` };
 }

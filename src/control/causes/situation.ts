@@ -4,12 +4,10 @@
  */
 import type { Cause, CauseCode, LastingFix } from "../../api/causes.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { FormerName } from "../../container/registry/former-names.ts";
-import type { FormerAddress } from "../../container/registry/former-addresses.ts";
-import type { TlsFailure } from "../../base/model/tls-failure.ts";
+import type { FormerAddress, FormerName } from "../../container/registry/former-addresses.ts";
+import type { TlsFailure } from "../../base/model/view.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import type { KnownContainer } from "./known-container.ts";
-import type { KnownContainers } from "./known-containers.ts";
+import type { KnownContainer, KnownContainers } from "./known-container.ts";
 
 /** The upstream servers for a name. */
 export interface RouteState {

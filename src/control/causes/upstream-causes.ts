@@ -5,7 +5,7 @@
 import { bareName } from "../../base/dns/name.ts";
 import type { Cause } from "../../api/causes.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
+import { commandOf } from "../../base/lib/text.ts";
 import { serviceChange } from "./fixes.ts";
 import { NOT_QUERIED, type RouteState, type Situation, cause } from "./situation.ts";
 import type { KnownContainer } from "./known-container.ts";

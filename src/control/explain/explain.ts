@@ -4,35 +4,33 @@
  * the container, as a program there would; the causes are the same.
  */
 import { randomInt } from "node:crypto";
-
 import type { Attachment } from "../../container/attach/attachment.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/facts/fact.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
-import { type ParsedQuestion, questionQuery } from "../../base/model/question-text.ts";
+import { type ParsedQuestion, questionQuery } from "../../base/model/name-query.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
 import { DROPPED, SLOT_BYTES } from "../../query/ports.ts";
 import type { Client } from "../../query/client/client.ts";
 import { Trace } from "../../query/trace.ts";
 import type { Decision } from "../../container/attach/decision.ts";
-import type { ActiveResolver, ControlPorts, EngineNetwork } from "../situation/ports.ts";
+import type { ActiveResolver, ControlPorts, EngineNetwork, Listening } from "../situation/ports.ts";
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
-import { containerRef, findContainer, isShared, namespaceOwner, stoppedCalled } from "../containers/find-container.ts";
+import { containerRef, findContainer, isShared, namespaceOwner, stoppedCalled } from "../situation/find-container.ts";
 import { lookup, readQuestion } from "./lookup.ts";
-import { clientCause } from "../causes/broken-clients.ts";
+import { clientCause, crashCause } from "../causes/broken-clients.ts";
 import { causesOf } from "../causes/causes.ts";
-import { crashCause } from "../causes/crash-loops.ts";
 import { resolverCauses } from "../causes/client-causes.ts";
 import { causeText } from "../causes/fixes.ts";
-import { runningContainer } from "../causes/known-container.ts";
-import { type ApartPlace, NOT_QUERIED, type Situation } from "../causes/situation.ts";
+import { runningContainer, type KnownContainer } from "../causes/known-container.ts";
+import { type ApartPlace, NOT_QUERIED, type Situation, cause } from "../causes/situation.ts";
 import { failureText } from "../../container/attach/attachment-state.ts";
 import { notServedCause } from "../failures/unwatched-containers.ts";
-import { portCauses } from "./port-answer.ts";
 import { beforeReply, searchAnswer, searchCause } from "./program-answer.ts";
 import { type SituationPorts, Situations, resolversOf } from "../situation/situations.ts";
 import type { Cause } from "../../api/causes.ts";
-import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../../api/names.ts";
-import type { AddressOwner } from "../../api/owners.ts";
+import type { ExplainedStep, Explanation, Lookup, NameRequest, AddressOwner } from "../../api/names.ts";
+import { containerCauses } from "../causes/container-causes.ts";
+import { hostAndPort } from "../causes/not-names.ts";
 
 /** Containers with the addresses of an answer of which more is said. */
 const OWNERS_SHOWN = 8;
@@ -415,4 +413,51 @@ async function resolveQuery(
   const result = answerer.explain(client, block, query.length, transport === "tcp", trace);
   if (typeof result === "number") return result === DROPPED ? undefined : block.subarray(0, result);
   return await new Promise((resolve) => forward(client, result, transport, (reply) => resolve(Buffer.from(reply))));
+}
+
+const CONTAINERS_MAX = 4;
+const PORTS_MAX = 6;
+
+/**
+ * For `api:80`, what is behind it: the containers with the name, and whether something listens on the port there. "Connection
+ * refused" is no failure of DNS, and who looks for one in DNS finds none.
+ */
+function portCauses({ containers, inside }: SituationPorts, situation: Situation): Cause[] {
+  const { known, name, owner } = situation;
+  const asked = hostAndPort(name);
+  if (asked === undefined) return [];
+  const own = new Set(owner.endpoints.map(({ networkName }) => networkName));
+  const near = known.places(asked.host).flatMap(({ container, endpoints }) => {
+    const endpoint = endpoints.find(({ networkName }) => own.has(networkName));
+    const address = endpoint?.ipv4 ?? endpoint?.ipv6;
+    return container.ended === undefined && address !== undefined ? [{ container, address }] : [];
+  });
+  if (near.length === 0) return containerCauses({ ...situation, name: asked.host });
+  return near.slice(0, CONTAINERS_MAX).map(({ container, address }) => {
+    const fact = containers.facts.get(container.id);
+    const listening = fact === undefined ? undefined : inside.listeningIn?.(fact);
+    return portCause(asked, container, address, listening);
+  });
+}
+
+function portCause(
+  { host, port }: { readonly host: string; readonly port: number },
+  { name }: KnownContainer,
+  address: string,
+  listening: readonly Listening[] | undefined,
+): Cause {
+  const where = `"${host}" is container ${name} (${address})`;
+  if (listening === undefined) return cause("resolves-now", `${where}, whose ports are not known`);
+  const own = listening.filter((each) => each.port === port);
+  if (own.some(({ isLoopback }) => !isLoopback))
+    return cause("resolves-now", `${where}, in which something listens on TCP port ${port}`);
+  if (own.length > 0) {
+    const sentence = `${where}, in which TCP port ${port} is open on 127.0.0.1 alone: it is not DNS that others are refused`;
+    return cause("not-listening", sentence, { advice: `have the program in ${name} listen on 0.0.0.0` });
+  }
+  const others = [...new Set(listening.filter(({ isLoopback }) => !isLoopback).map((each) => each.port))];
+  const open = others.slice(0, PORTS_MAX).join(", ");
+  const sentence = `${where}, in which nothing listens on TCP port ${port}: it is not DNS that connections are refused`;
+  const advice = open === "" ? `start the server in ${name}` : `use a port on which something listens there: ${open}`;
+  return cause("not-listening", sentence, { advice });
 }

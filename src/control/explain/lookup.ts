@@ -4,23 +4,24 @@
  * It counts nowhere as a query of the container.
  */
 import { randomInt } from "node:crypto";
-
 import { OUR_UDP_BYTES } from "../../base/dns/opt.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import { type ParsedQuestion, parseQuestion, questionQuery } from "../../base/model/question-text.ts";
+import { type ParsedQuestion, parseQuestion, questionQuery } from "../../base/model/name-query.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "../../query/forward/attempt.ts";
 import type { ContainerAccess, ControlPorts } from "../situation/ports.ts";
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
 import { runningContainer } from "../causes/known-container.ts";
-import { containerRef, findContainer, namespaceOwner } from "../containers/find-container.ts";
+import { containerRef, findContainer, namespaceOwner } from "../situation/find-container.ts";
 import { knownRunning } from "../situation/situations.ts";
-import { searchNames } from "../causes/search-list.ts";
+import { searchNames } from "../causes/client-causes.ts";
 import type { Lookup, LookupAttempt, LookupRequest } from "../../api/names.ts";
+import { CoalescedCall } from "../../base/lib/async.ts";
+import { type HealthProbe, healthProbeText } from "../../base/model/metrics-policy.ts";
 
 type Protocol = "udp" | "tcp";
 
@@ -186,5 +187,56 @@ class StubResolver {
         queryUdp(fd, family, { query, hasOpt: true, udpSize: OUR_UDP_BYTES }, LIMITS.lookupMs, resolve);
       }
     });
+  }
+}
+
+export interface ProbeResult {
+  readonly isHealthy: boolean;
+  readonly text: string;
+}
+
+interface ProbePagesParts {
+  readonly probes: () => readonly HealthProbe[];
+  /** Undefined before dns11 serves. */
+  readonly ports: () => Pick<ControlPorts, "containers" | "inside"> | undefined;
+}
+
+/**
+ * Pages that say whether a container resolves a name: /healthz-PAGE. Every process of the machine can request them, so
+ * each asks once for all requests of a second.
+ */
+export class ProbePages {
+  readonly #parts: ProbePagesParts;
+  readonly #calls = new Map<string, CoalescedCall<ProbeResult>>();
+
+  constructor(parts: ProbePagesParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined where no probe has this page. */
+  async get(page: string): Promise<ProbeResult | undefined> {
+    const probes = this.#parts.probes();
+    const probe = probes.find((each) => each.page === page);
+    if (probe === undefined) return undefined;
+    const texts = new Set(probes.map(healthProbeText));
+    for (const text of this.#calls.keys()) if (!texts.has(text)) this.#calls.delete(text);
+    const text = healthProbeText(probe);
+    const call =
+      this.#calls.get(text) ?? new CoalescedCall(async () => await this.#ask(probe), LIMITS.healthProbeEveryMs);
+    this.#calls.set(text, call);
+    return await call.get();
+  }
+
+  async #ask({ name, container }: HealthProbe): Promise<ProbeResult> {
+    const ports = this.#parts.ports();
+    if (ports === undefined) return { isHealthy: false, text: "dns11 does not serve yet" };
+    try {
+      const { rcode, answers } = await lookup(ports, { container, name }, AbortSignal.timeout(LIMITS.healthProbeMs));
+      if (rcode === "NOERROR" && answers.length > 0) return { isHealthy: true, text: "OK" };
+      const what = rcode === null ? "no reply" : rcode === "NOERROR" ? "no records" : rcode;
+      return { isHealthy: false, text: `${name} in ${container}: ${what}` };
+    } catch (error) {
+      return { isHealthy: false, text: `${name} in ${container}: ${reasonOf(error)}` };
+    }
   }
 }

@@ -5,17 +5,16 @@
 import type { Cause } from "../../api/causes.ts";
 import type { Explanation } from "../../api/names.ts";
 import { bareName } from "../../base/dns/name.ts";
-import type { ParsedQuestion } from "../../base/model/question-text.ts";
+import type { ParsedQuestion } from "../../base/model/name-query.ts";
 import type { ReplyText } from "../../base/model/reply-text.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type LookupOrder, USUAL_ORDER } from "../../container/watch/nsswitch.ts";
-import { withoutComment } from "../../base/lib/without-comment.ts";
+import { withoutComment } from "../../base/lib/text.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { addressesIn } from "../situation/address-owners.ts";
-import { searchShadowCause } from "../causes/client-causes.ts";
-import { givenHostCause } from "../causes/given-hosts.ts";
+import { searchShadowCause, searchNames } from "../causes/client-causes.ts";
+import { givenHostCause } from "../causes/lost-aliases.ts";
 import { type KnownContainer, runningContainer } from "../causes/known-container.ts";
-import { searchNames } from "../causes/search-list.ts";
 import { cause } from "../causes/situation.ts";
 import type { SituationPorts, Situations } from "../situation/situations.ts";
 

@@ -8,16 +8,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FailureReport, FailuresReport } from "../../api/failures.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
-import type { FailureRecord } from "../../base/model/failure-record.ts";
+import type { FailureRecord } from "../../base/model/query-record.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
-import type { ComposeFilter } from "../situation/compose-filter.ts";
-import { failureCause, ownerOf, resultOf } from "./failure-cause.ts";
+import type { ComposeFilter } from "../situation/address-owners.ts";
 import { type Judged, isFresh, judge } from "../causes/judged-failure.ts";
 import { misleadingNames } from "./misleading-names.ts";
 import { unwatchedContainers } from "./unwatched-containers.ts";
 import type { CauseMemory, ControlPorts } from "../situation/ports.ts";
-import { RecordedCauses } from "./recorded-causes.ts";
+import { RecordedCauses, failureCause, ownerOf, resultOf } from "./recorded-causes.ts";
 import { Situations } from "../situation/situations.ts";
 
 type Ports = Pick<

@@ -6,17 +6,19 @@
  * Each cause is about a kilobyte. There are as many as there is room for; a container's own share keeps the others'.
  */
 import { setImmediate as turn } from "node:timers/promises";
-
 import type { Cause } from "../../api/causes.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { RCODE } from "../../base/dns/rcode.ts";
-import type { FailureRecord } from "../../base/model/failure-record.ts";
+import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
+import type { FailureRecord } from "../../base/model/query-record.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
-import { failureCause } from "./failure-cause.ts";
 import { type RecordedCause, isFresh } from "../causes/judged-failure.ts";
-import type { CauseMemory, ControlPorts } from "../situation/ports.ts";
+import type { CauseMemory, ControlPorts, Containers } from "../situation/ports.ts";
 import { Situations } from "../situation/situations.ts";
+import { typeName } from "../../base/dns/record-type.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { causesOf } from "../causes/causes.ts";
+import { namespaceOwner } from "../situation/find-container.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile"> &
   Partial<Pick<ControlPorts, "policies">>;
@@ -177,4 +179,39 @@ export class RecordedCauses implements CauseMemory {
 
 function keyOf({ name, type, rcode }: FailureRecord): string {
   return `${type} ${rcode} ${name ?? ""}`;
+}
+
+/** null if names are hidden, or the container has ended. */
+export function failureCause(
+  { containers: { facts } }: { readonly containers: Pick<Containers, "facts"> },
+  { containerId }: FailureTable,
+  record: FailureRecord,
+  situations: Situations,
+): Cause | null {
+  const fact = facts.get(containerId);
+  const { name } = record;
+  if (name === null || fact === undefined) return null;
+  const [first = null] = causesOf(
+    situations.of(fact, ownerOf(facts, fact), {
+      name,
+      typeName: typeName(record.type),
+      failure: resultOf(record),
+      isFromUpstream: false,
+      isTruncated: false,
+    }),
+  );
+  return first;
+}
+
+export function resultOf({ rcode }: FailureRecord): string {
+  return rcode === 0 ? "NODATA" : rcodeName(rcode);
+}
+
+export function ownerOf(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact {
+  try {
+    return namespaceOwner(facts, fact);
+  } catch {
+    // Its owner has ended, so it will, too.
+    return fact;
+  }
 }

@@ -8,7 +8,7 @@ import { failureText } from "../../container/attach/attachment-state.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { resolverCauses } from "../causes/client-causes.ts";
 import { clientCause } from "../causes/broken-clients.ts";
-import { commandOf } from "../../base/lib/command-line.ts";
+import { commandOf } from "../../base/lib/text.ts";
 import { runningContainer } from "../causes/known-container.ts";
 import { cause } from "../causes/situation.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";

@@ -12,7 +12,7 @@ import type { QueryHistory } from "../../query/history/query-history.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "../../api/queries.ts";
 import { rcodeName } from "../../base/dns/rcode.ts";
 import { typeName } from "../../base/dns/record-type.ts";
-import { globMatches } from "../server/glob.ts";
+import { globMatches } from "../server/parameters.ts";
 
 /** A filter for queries; without any field it matches all. */
 export interface QueryFilter {

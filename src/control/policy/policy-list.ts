@@ -1,7 +1,7 @@
 /**
  * PolicyList: the containers with a policy, and how far each is confined.
  */
-import type { ClosedMoment, PoliciesReport, PolicyContainer } from "../../api/policies.ts";
+import type { ClosedMoment, PoliciesReport, PolicyContainer, PolicyRefusal } from "../../api/policies.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { addressText } from "../../base/model/address.ts";
@@ -9,8 +9,10 @@ import type { Held } from "../../policy/book/policy-book.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { RefusedAddress } from "../../policy/table/policy-table.ts";
 import { scopeText } from "../../policy/model/policy.ts";
-import { namedContainer, sharedOwner } from "../containers/find-container.ts";
+import { namedContainer, sharedOwner } from "../situation/find-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
+import { typeName } from "../../base/dns/record-type.ts";
+import type { LoggedRefusal } from "../../policy/book/refusal-log.ts";
 
 const REFUSED_SHOWN = 100;
 const PROTOCOL_NAMES = new Map([
@@ -207,4 +209,31 @@ function notServedReason(
   if (decision?.kind === "skip") return decision.reason;
   const state = attachmentOf(id)?.state;
   return state?.kind === "failed" && !state.isHeld ? state.reason : undefined;
+}
+
+/** What policies have refused, or would have, as programs read it. */
+export function refusalReport(
+  { number, containerId, name, type, refusal, count, firstMs, lastMs }: LoggedRefusal,
+  facts: ReadonlyMap<string, ContainerFact>,
+): PolicyRefusal {
+  const fact = facts.get(containerId);
+  const { project, service } = fact === undefined ? { project: null, service: null } : namedContainer(fact);
+  const { policy, reason, isEnforced, text } = refusal;
+  return {
+    number,
+    time: new Date(firstMs).toISOString(),
+    last: new Date(lastMs).toISOString(),
+    count,
+    container: fact?.name ?? containerId.slice(0, 12),
+    containerId,
+    project,
+    service,
+    name,
+    type: typeName(type),
+    verdict: isEnforced ? "refused" : "would-refuse",
+    policy: policy.name,
+    mode: policy.mode,
+    reason,
+    because: text,
+  };
 }

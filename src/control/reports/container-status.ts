@@ -1,7 +1,7 @@
 /**
  * ContainerStatus: the status of a container, from the decision of the roster and the state of its attachment.
  */
-import { byName } from "../../base/lib/by-name.ts";
+import { byName } from "../../base/lib/text.ts";
 import type { ContainerStatus, RecentQueries } from "../../api/status.ts";
 import type { Attachment } from "../../container/attach/attachment.ts";
 import { type Decision, sharedText } from "../../container/attach/decision.ts";
@@ -11,9 +11,9 @@ import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { View } from "../../base/model/view.ts";
 import { presentation } from "../../base/dns/name.ts";
-import { namedContainer, sharedOwner } from "../containers/find-container.ts";
+import { namedContainer, sharedOwner } from "../situation/find-container.ts";
 import { mountedResolvConf } from "../situation/situations.ts";
-import { NOT_ASKED } from "../../base/model/not-served.ts";
+import { NOT_ASKED } from "../../base/model/finding.ts";
 import type { Containers } from "../situation/ports.ts";
 
 /** What has become of a container. */

@@ -2,8 +2,16 @@
  * ListContainers: the containers of the engine with what concerns their names: networks, names, addresses, and whether dns11 serves
  * them. With one container, also the resolv.conf of its programs, because that takes a file each.
  */
-import { byName } from "../../base/lib/by-name.ts";
-import type { ContainerNetwork, ContainerReport, ContainersReport, ResolvConfReport } from "../../api/containers.ts";
+import { byName } from "../../base/lib/text.ts";
+import type {
+  ContainerNetwork,
+  ContainerReport,
+  ContainersReport,
+  ResolvConfReport,
+  NetworkMember,
+  NetworkReport,
+  NetworksReport,
+} from "../../api/containers.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -11,12 +19,12 @@ import { failureText } from "../../container/attach/attachment-state.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/facts/fact.ts";
 import { containerCalled } from "../../base/model/container-choice.ts";
 import { type KnownContainer, type StoppedContainer, stoppedContainer } from "../causes/known-container.ts";
-import { composeFilterOf } from "../situation/compose-filter.ts";
+import { composeFilterOf } from "../situation/address-owners.ts";
 import { containerStatuses } from "./container-status.ts";
-import { namespaceOwner } from "../containers/find-container.ts";
+import { namespaceOwner } from "../situation/find-container.ts";
 import type { ApiRequest } from "../server/http.ts";
 import { isTrue, refuseUnknown } from "../server/parameters.ts";
-import type { ControlPorts } from "../situation/ports.ts";
+import type { ControlPorts, EngineNetwork } from "../situation/ports.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "inside">;
 
@@ -138,4 +146,54 @@ function resolvConfOf({ containers, inside }: Ports, fact: ContainerFact): Resol
   if (found === undefined) return null;
   const { nameservers: servers, search, options } = found;
   return { servers, search, options };
+}
+
+/** `GET /v1/networks` with `project`. */
+export async function listNetworks(
+  { containers }: Pick<ControlPorts, "containers">,
+  { query }: Pick<ApiRequest, "query">,
+): Promise<NetworksReport> {
+  refuseUnknown(query, ["project"]);
+  const project = query.get("project") ?? "";
+  const all = await containers.networks();
+  const members = membersByNetwork(containers.facts.values());
+  const networks = all
+    .filter((network) => project === "" || network.project === project)
+    .map((network) => networkReport(network, members.get(network.name) ?? []))
+    .toSorted(byName);
+  return {
+    networks: networks.slice(0, LIMITS.networksListed),
+    omitted: Math.max(0, networks.length - LIMITS.networksListed),
+  };
+}
+
+function membersByNetwork(facts: Iterable<ContainerFact>): Map<string, NetworkMember[]> {
+  const members = new Map<string, NetworkMember[]>();
+  for (const { id, name, endpoints, onDefaultBridge } of facts) {
+    const own = endpoints.map(({ networkName, ipv4, ipv6 }) => ({ networkName, ipv4, ipv6 }));
+    const isOnBridge = own.some(({ networkName }) => networkName === DEFAULT_BRIDGE);
+    if (onDefaultBridge !== undefined && !isOnBridge) own.push({ networkName: DEFAULT_BRIDGE, ...onDefaultBridge });
+    for (const { networkName, ipv4, ipv6 } of own) {
+      const member = { container: name, containerId: id, ipv4: ipv4 ?? null, ipv6: ipv6 ?? null };
+      const others = members.get(networkName);
+      if (others === undefined) members.set(networkName, [member]);
+      else others.push(member);
+    }
+  }
+  return members;
+}
+
+function networkReport(network: EngineNetwork, members: readonly NetworkMember[]): NetworkReport {
+  const { id, name, driver, scope, isInternal, project, subnets } = network;
+  return {
+    id,
+    name,
+    driver,
+    scope,
+    isInternal,
+    hasNames: isUserDefined(name),
+    project: project ?? null,
+    subnets: subnets.map(({ subnet, gateway }) => ({ subnet, gateway: gateway ?? null })),
+    members: members.toSorted((a, b) => (a.container < b.container ? -1 : 1)),
+  };
 }

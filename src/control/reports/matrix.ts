@@ -2,21 +2,21 @@
  * Matrix: which containers can resolve which services, decided by the tables that answer queries. It is computed in short turns,
  * because it has up to 65,536 cells.
  */
-import { byName } from "../../base/lib/by-name.ts";
-import type { MatrixColumn, MatrixReport, MatrixRow } from "../../api/matrix.ts";
+import { byName } from "../../base/lib/text.ts";
+import type { MatrixColumn, MatrixReport, MatrixRow } from "../../api/containers.ts";
 import { wireLabels } from "../../base/dns/name.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
+import { StoredName } from "../../base/model/label-table.ts";
 import { FOUND, MISS } from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { LocalNames } from "../../query/policy/local-names.ts";
 import type { KnownContainer } from "../causes/known-container.ts";
-import { namespaceOwner } from "../containers/find-container.ts";
+import { namespaceOwner } from "../situation/find-container.ts";
 import type { ApiRequest } from "../server/http.ts";
-import { addressesOf } from "./name-holders.ts";
+import { addressesOf } from "./name-resolver.ts";
 import { refuseUnknown } from "../server/parameters.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 import { Situations } from "../situation/situations.ts";

@@ -2,12 +2,12 @@
  * NameResolver: looks names up as a container's queries do, for a list of them: what each leads to, from which source, and
  * what comes before it.
  */
-import type { ListedName } from "../../api/name-list.ts";
+import type { ListedName, NameOwner, NameList } from "../../api/names.ts";
 import { wireLabels } from "../../base/dns/name.ts";
 import { addressText } from "../../base/model/address.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import { LOCAL_SOURCE, LOCAL_SOURCES } from "../../base/model/local-source.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
+import { StoredName } from "../../base/model/label-table.ts";
 import {
   ASKED,
   MISS,
@@ -18,8 +18,14 @@ import {
   type VisibleNames,
 } from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
-import type { KnownContainer } from "../causes/known-container.ts";
-import { type Holder, addressesOf, byNetwork, holdersOf, listedName } from "./name-holders.ts";
+import type { KnownContainer, KnownEndpoint } from "../causes/known-container.ts";
+import { inSlices } from "../../base/lib/slices.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { ComposeFilter } from "../situation/address-owners.ts";
+import { containerRef, namespaceOwner } from "../situation/find-container.ts";
+import type { ControlPorts } from "../situation/ports.ts";
+import { Situations } from "../situation/situations.ts";
 
 /** A name of a source, as text, and whose it is. */
 interface Claim {
@@ -31,7 +37,7 @@ const WILDCARD = "*.";
 /** Stands for any name below a wildcard. */
 const ANY_LABEL = "any-name-below";
 
-export class NameResolver {
+class NameResolver {
   readonly #sources: readonly VisibleNames[];
   readonly #networks: ReadonlySet<string>;
   readonly #all: readonly KnownContainer[];
@@ -196,9 +202,167 @@ function shadowOn({ network, owners }: ListedName, first: ListedName): string {
   return owners.some(({ project }) => projects.has(project)) ? "health checks" : "its own project";
 }
 
-export function addressTexts({ v4, v6 }: NameAddresses): string[] {
+function addressTexts({ v4, v6 }: NameAddresses): string[] {
   const texts: string[] = [];
   for (let at = 0; at < v4.length; at += 4) texts.push(addressText(v4.subarray(at, at + 4)));
   for (let at = 0; at < v6.length; at += 16) texts.push(addressText(v6.subarray(at, at + 16)));
   return texts;
+}
+
+/** One container's claim to a name. */
+interface Holder {
+  readonly container: KnownContainer;
+  /** undefined for a container on no network with names. */
+  readonly endpoint: KnownEndpoint | undefined;
+}
+
+/** Docker makes so much of the ID a name. */
+const SHORT_ID_LENGTH = 12;
+
+function holdersOf(container: KnownContainer): Holder[] {
+  return container.endpoints.map((endpoint) => ({ container, endpoint }));
+}
+
+/** The name on each network, without regard to who asks. */
+function byNetwork(name: string, holders: readonly Holder[]): ListedName[] {
+  const networks = new Map<string | null, Holder[]>();
+  for (const holder of holders) {
+    const network = holder.endpoint?.networkName ?? null;
+    networks.set(network, [...(networks.get(network) ?? []), holder]);
+  }
+  return [...networks].map(([network, all]) => {
+    const running = all.filter(({ container }) => container.ended === undefined);
+    const state = running.length === 0 ? "not-running" : network === null ? "no-network" : "resolves";
+    return { ...listedName(name, network, running.length === 0 ? all : running), state };
+  });
+}
+
+function listedName(name: string, network: string | null, holders: readonly Holder[]): Omit<ListedName, "state"> {
+  const owners = holders.map(ownerOf);
+  return {
+    name,
+    network,
+    addresses: [...new Set(owners.flatMap(({ addresses }) => addresses))],
+    owners,
+    isId:
+      owners.length > 0 &&
+      name.length === SHORT_ID_LENGTH &&
+      owners.every(({ containerId }) => containerId.startsWith(name)),
+  };
+}
+
+function ownerOf({ container, endpoint }: Holder): NameOwner {
+  const { project = null, service = null } = container.compose ?? {};
+  const addresses = endpoint === undefined ? [] : addressesOf(endpoint);
+  return { container: container.name, containerId: container.id, project, service, addresses };
+}
+
+export function addressesOf({ ipv4, ipv6 }: KnownEndpoint): string[] {
+  return [ipv4, ipv6].filter((each) => each !== undefined);
+}
+
+const ENTRIES = LOCAL_SOURCES[LOCAL_SOURCE.addHost].title;
+
+/**
+ * All names of the containers of this engine, and what one container resolves of them. Whether a name resolves is
+ * decided by the same tables that answer queries; the rest is what the engine reports.
+ */
+export async function listNames(
+  ports: ControlPorts,
+  fact: ContainerFact | undefined,
+  filter: ComposeFilter | undefined,
+): Promise<NameList> {
+  const { known } = await Situations.open(ports);
+  const isWanted = ({ compose }: KnownContainer): boolean =>
+    filter === undefined || filter.acceptsPlace({ project: null, service: null, ...compose });
+  const wanted = new Set(known.all.filter((each) => isWanted(each)).map(({ id }) => id));
+  const { facts } = ports.containers;
+  const owner = fact === undefined ? undefined : namespaceOwner(facts, fact);
+  // On the host itself no name of a network exists as it is: its sources list theirs.
+  const byName = owner?.networkMode === "host" ? new Map<string, Holder[]>() : await holdersByName(known.all);
+  const view = owner === undefined ? undefined : ports.containers.viewOf(owner);
+  const places = view?.names.flatMap((source) => source.places) ?? networksOf(known.all);
+  const resolver =
+    view === undefined ? undefined : new NameResolver(view, places, known.all, ports.resolver().behaviour);
+  for (const alias of linkAliases(owner)) byName.set(alias, byName.get(alias) ?? []);
+  const names: ListedName[] = [];
+  let omitted = 0;
+  const add = (listed: ListedName): void => {
+    if (names.length < LIMITS.namesListed) names.push(listed);
+    else omitted++;
+  };
+  const eachName = function* (): Generator<void> {
+    for (const name of [...byName.keys()].toSorted()) {
+      yield;
+      const holders = byName.get(name) ?? [];
+      if (resolver?.isWildcard(name) === true) continue;
+      if (holders.length === 0 ? filter !== undefined : !holders.some(({ container }) => isWanted(container))) continue;
+      const own = holders.filter(({ container }) => isWanted(container));
+      for (const listed of resolver?.list(name, holders) ?? byNetwork(name, own)) add(listed);
+    }
+    for (const listed of resolver?.listOwn() ?? []) {
+      yield;
+      if (listed === undefined) continue;
+      if (filter === undefined || listed.owners.some(({ containerId }) => wanted.has(containerId))) add(listed);
+    }
+    // Of all names, those of the swarm that no container of this engine has.
+    for (const own of view === undefined && filter === undefined ? (ports.containers.swarm?.names() ?? []) : []) {
+      yield;
+      const others = byName.get(own.name) ?? [];
+      if (!others.some(({ endpoint }) => endpoint?.networkName === own.network)) add(swarmName(own));
+    }
+  };
+  await inSlices(eachName());
+  const container = fact === undefined || owner === undefined ? null : containerRef(fact, owner);
+  const sorted = entriesFirst(names).toSorted((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
+  return { container, networks: places, names: sorted, omitted };
+}
+
+/** Programs read /etc/hosts before they query, so its entries come before every name that is answered. */
+function entriesFirst(names: readonly ListedName[]): readonly ListedName[] {
+  const isEntry = ({ source }: ListedName): boolean => source === ENTRIES;
+  const entries = new Set(names.filter(isEntry).map(({ name }) => name));
+  const listed = names.map((each): ListedName => {
+    if (!entries.has(each.name) || (each.state !== "resolves" && each.state !== "shadowed")) return each;
+    const { shadowedBy: _, ...rest } = each;
+    return isEntry(each) ? { ...rest, state: "resolves" } : { ...rest, state: "shadowed", shadowedBy: ENTRIES };
+  });
+  return [...listed.filter(isEntry), ...listed.filter((each) => !isEntry(each))];
+}
+
+function swarmName({ name, network, source, records = [], ...found }: OwnName): ListedName {
+  const addresses = addressTexts(found);
+  return { name, network: network ?? null, source, records, state: "resolves", addresses, owners: [], isId: false };
+}
+
+/** A container without a network with names would have its own name there. */
+async function holdersByName(all: readonly KnownContainer[]): Promise<Map<string, Holder[]>> {
+  const byName = new Map<string, Holder[]>();
+  await inSlices(eachHolder(all, byName));
+  return byName;
+}
+
+function* eachHolder(all: readonly KnownContainer[], byName: Map<string, Holder[]>): Generator<void> {
+  const add = (name: string, holder: Holder): void => {
+    const others = byName.get(name);
+    if (others === undefined) byName.set(name, [holder]);
+    else others.push(holder);
+  };
+  for (const container of all) {
+    yield;
+    if (container.endpoints.length === 0) add(container.name.toLowerCase(), { container, endpoint: undefined });
+    for (const endpoint of container.endpoints) {
+      for (const name of new Set(endpoint.names)) add(name, { container, endpoint });
+    }
+  }
+}
+
+function networksOf(all: readonly KnownContainer[]): string[] {
+  return [...new Set(all.flatMap(({ endpoints }) => endpoints.map(({ networkName }) => networkName)))].toSorted();
+}
+
+/** As Docker reads `target:alias`, or `target` alone; of a path, the last part. */
+function linkAliases(owner: ContainerFact | undefined): string[] {
+  const links = owner?.endpoints.flatMap(({ links: texts }) => texts) ?? [];
+  return links.map((text) => (text.split(":").at(-1) ?? text).split("/").at(-1)?.toLowerCase() ?? "").filter(Boolean);
 }

@@ -8,9 +8,8 @@ import type { MissedReport, QueryReport, SkippedReport } from "../../api/queries
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { ownersOf } from "../situation/address-owners.ts";
 import { causesOf } from "../causes/causes.ts";
-import type { KnownContainer } from "../causes/known-container.ts";
-import type { KnownContainers } from "../causes/known-containers.ts";
-import { findContainer, namespaceOwner } from "../containers/find-container.ts";
+import type { KnownContainer, KnownContainers } from "../causes/known-container.ts";
+import { findContainer, namespaceOwner } from "../situation/find-container.ts";
 import { type SituationPorts, Situations, knownRunning } from "../situation/situations.ts";
 
 /** Different failures of one batch whose cause is found out: a flood of failures has a few causes at most. */

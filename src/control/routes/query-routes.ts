@@ -7,14 +7,13 @@ import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../../base/dns/rcode.ts";
 import type { QueryHistories } from "../../query/history/query-histories.ts";
-import { followedContainer } from "../situation/followed-container.ts";
-import { COMPOSE_KEYS, type ComposeFilter } from "../situation/compose-filter.ts";
+import { followedContainer } from "../situation/ports.ts";
+import { COMPOSE_KEYS, type ComposeFilter } from "../situation/address-owners.ts";
 import type { ApiRequest, Routes } from "../server/http.ts";
 import { isTrue, numberOf, refuseUnknown } from "../server/parameters.ts";
-import { limitedRate } from "../history/query-rate.ts";
 import type { QueryDetails } from "../reports/query-details.ts";
 import type { QueryFilter, QueryReader } from "../history/query-reader.ts";
-import type { CountersReport } from "../../api/queries.ts";
+import type { CountersReport, MissedReport, QueryReport, SkippedReport } from "../../api/queries.ts";
 
 interface QueryRouteParts {
   readonly histories: QueryHistories;
@@ -113,4 +112,43 @@ function readRcode(word: string): number {
   const rcode = rcodeNumber(word);
   if (rcode !== undefined) return rcode;
   throw new Fault("BAD_RCODE", `Invalid response code "${word}": use one of ${RCODE_NAMES.join(", ")}`);
+}
+
+const SECOND_MS = 1_000;
+
+type Batch = readonly (QueryReport | MissedReport)[];
+
+/**
+ * Limits a stream of queries for a reader that shows only some of them, such as a page: so many a second, the others
+ * are counted once a second. What a busy container sends then costs no more than what is shown.
+ * A queue of one second: at most `perSecond` queries in any second, whatever the batches are.
+ */
+export async function* limitedRate(
+  batches: AsyncIterable<Batch>,
+  perSecond: number,
+  now: () => number = () => performance.now(),
+): AsyncGenerator<readonly (QueryReport | SkippedReport)[], void> {
+  let secondMs = now();
+  let left = perSecond;
+  let skipped = 0;
+  let isPast = true;
+  for await (const batch of batches) {
+    const queries = batch.filter((each): each is QueryReport => !("missed" in each));
+    // The past queries of the first batch were requested by number.
+    if (isPast) {
+      isPast = false;
+      yield queries;
+      continue;
+    }
+    const lines: (QueryReport | SkippedReport)[] = [];
+    if (now() - secondMs >= SECOND_MS) {
+      if (skipped > 0) lines.push({ skipped });
+      [secondMs, left, skipped] = [now(), perSecond, 0];
+    }
+    const shown = queries.slice(0, left);
+    left -= shown.length;
+    skipped += queries.length - shown.length;
+    for (const each of batch) if ("missed" in each) skipped += each.missed;
+    yield [...lines, ...shown];
+  }
 }

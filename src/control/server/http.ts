@@ -2,15 +2,24 @@
  * HTTP: serves routes with one JSON value, a stream of JSON lines, or plain text. An error fails only its own request.
  */
 import { once } from "node:events";
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  createServer,
+} from "node:http";
 import type { Socket } from "node:net";
-
-import { ownRound } from "../../base/lib/own-round.ts";
+import { ownRound, writeJson } from "../../base/lib/slices.ts";
 import { readBody } from "../../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { writeJson } from "../../base/lib/json-pieces.ts";
-import { escapedJson, printableJson } from "../../base/lib/printable.ts";
+import { escapedJson, printableJson } from "../../base/lib/text.ts";
+import type { Duplex } from "node:stream";
+import { readFileSync, rmSync } from "node:fs";
+import { peerProcess, SOCK_STREAM } from "../../kernel/libc.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { bindUnix } from "../../kernel/unix-listener.ts";
 
 const BODY_BYTES_MAX = 4096;
 /** How long lines are sent before others have their turn. */
@@ -207,4 +216,115 @@ async function send(outgoing: ServerResponse, code: number, body: unknown): Prom
 function sendText(outgoing: ServerResponse, { status, type, text }: TextResponse): void {
   outgoing.writeHead(status, { "content-type": type });
   outgoing.end(text);
+}
+
+/**
+ * Bounds the connections of a port that any process on the machine can connect to. At the limit a new
+ * connection replaces the oldest one without a request, or else the oldest one: idle connections cannot block others, because
+ * a real client sends its request at once.
+ */
+export class ConnectionLimit {
+  readonly #max: number;
+  /** In order of arrival, with whether a request has arrived. */
+  readonly #open = new Map<Duplex, boolean>();
+
+  constructor(server: Server, max: number) {
+    this.#max = max;
+    server.on("connection", (socket: Duplex) => this.#enter(socket));
+    server.on("request", ({ socket }) => {
+      if (this.#open.has(socket)) this.#open.set(socket, true);
+    });
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    for (const socket of this.#open.keys()) socket.destroy();
+  }
+
+  #enter(socket: Duplex): void {
+    if (this.#open.size >= this.#max) {
+      const all = [...this.#open];
+      const [evicted] = all.find(([, hasRequest]) => !hasRequest) ?? all[0] ?? [];
+      if (evicted !== undefined) {
+        this.#open.delete(evicted);
+        evicted.destroy();
+      }
+    }
+    this.#open.set(socket, false);
+    socket.once("close", () => this.#open.delete(socket));
+  }
+}
+
+/** The process at the other end of a connection to the control socket. Whoever reads that a fault is injected must find out by whom. */
+export interface Holder {
+  /** 0 if it is in another PID namespace. */
+  readonly pid: number;
+  /** Its command; empty if it is not known. */
+  readonly command: string;
+}
+
+export function holderText({ pid, command }: Holder): string {
+  if (pid === 0) return "a process in another PID namespace";
+  return command === "" ? `pid ${pid}` : `${command}, pid ${pid}`;
+}
+
+/** As the kernel says it. Its command is that of its thread, which the kernel has at hand: its arguments may have to be waited for. */
+export function holderOf(socket: object): Holder {
+  // Node has no other name for it.
+  const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null };
+  const fd = handle?.fd ?? -1;
+  const pid = fd < 0 ? 0 : peerProcess(fd);
+  return { pid, command: pid === 0 ? "" : commandOf(pid) };
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * The unix socket of the API (JSON over HTTP, paths under /v1/). Accessible to root and the group docker,
+ * because it exposes nothing that Docker does not; beside a rootless engine, to its user.
+ */
+export class ControlSocket {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async listen(path: string, routes: Routes, isShared: boolean): Promise<ControlSocket> {
+    const server = serveRoutes(createServer(), routes);
+    server.maxConnections = LIMITS.controlConnections;
+    // We hold the lock, so an existing socket is a leftover.
+    rmSync(path, { force: true });
+    const fd = bindUnix(path, SOCK_STREAM, isShared ? (groupId("docker") ?? "own") : undefined);
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen({ fd }, resolve);
+    });
+    // A connection that cannot be accepted, for lack of file descriptors, affects no other.
+    server.on("error", () => undefined);
+    return new ControlSocket(server);
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+/** Without such a group only root has access. */
+function groupId(name: string): number | undefined {
+  try {
+    const line = readFileSync("/etc/group", "utf8")
+      .split("\n")
+      .find((entry) => entry.startsWith(`${name}:`));
+    return line === undefined ? undefined : Number(line.split(":")[2]);
+  } catch {
+    return undefined;
+  }
 }

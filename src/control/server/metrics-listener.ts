@@ -11,8 +11,7 @@ import { isLoopback } from "../../base/model/address.ts";
 import { METRICS_OFF, type MetricsPolicy } from "../../base/model/metrics-policy.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { Log } from "../../base/log/log.ts";
-import { ConnectionLimit } from "./connection-limit.ts";
-import { type Routes, serveRoutes } from "./http.ts";
+import { type Routes, serveRoutes, ConnectionLimit } from "./http.ts";
 
 /** An address, or a name, before a port. */
 const HOST = /^(?:\[(.+)\]|([^:]+))(?::\d{1,5})?$/;

@@ -2,10 +2,13 @@
  * AddressOwners: the containers that have the addresses of an answer, because an address alone tells nobody where a name
  * led.
  */
-import type { AddressOwner } from "../../api/owners.ts";
+import type { AddressOwner } from "../../api/names.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import type { KnownContainer } from "../causes/known-container.ts";
-import type { KnownContainers } from "../causes/known-containers.ts";
+import type { KnownContainer, KnownContainers } from "../causes/known-container.ts";
+import { composePlaceOf } from "../../container/facts/compose.ts";
+import { namedContainer } from "./find-container.ts";
+import type { ApiRequest } from "../server/http.ts";
+import type { ControlPorts } from "./ports.ts";
 
 /** The addresses among the records of an answer. */
 export function addressesIn(answers: readonly { readonly type: string; readonly data: string }[]): string[] {
@@ -47,4 +50,38 @@ export function ownersOf(
       },
     ];
   });
+}
+
+export const COMPOSE_KEYS: readonly string[] = ["project", "service"];
+
+type Place = { readonly project: string | null; readonly service: string | null };
+
+/**
+ * The parameters `project` and `service` of a request: containers are wanted by their labels, also ones that
+ * start later, and ones that have ended if the engine still has them.
+ */
+export interface ComposeFilter {
+  readonly acceptsPlace: (place: Place) => boolean;
+  readonly acceptsId: (containerId: string) => boolean;
+}
+
+/** undefined without these parameters. */
+export async function composeFilterOf(
+  query: ApiRequest["query"],
+  { containers }: Pick<ControlPorts, "containers">,
+): Promise<ComposeFilter | undefined> {
+  const [project, service] = [query.get("project") ?? "", query.get("service") ?? ""];
+  if (project === "" && service === "") return undefined;
+  const acceptsPlace = (place: Place): boolean =>
+    (project === "" || place.project === project) && (service === "" || place.service === service);
+  const ended = new Set(
+    (await containers.stopped())
+      .filter((each) => acceptsPlace({ project: null, service: null, ...composePlaceOf(each) }))
+      .map(({ id }) => id),
+  );
+  const acceptsId = (id: string): boolean => {
+    const fact = containers.facts.get(id);
+    return fact === undefined ? ended.has(id) : acceptsPlace(namedContainer(fact));
+  };
+  return { acceptsPlace, acceptsId };
 }

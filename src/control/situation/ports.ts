@@ -3,21 +3,19 @@
  * its only container.
  */
 import type { Socket } from "node:net";
-
 import type { Attachment } from "../../container/attach/attachment.ts";
-import type { ComposeProjectText } from "../../base/model/compose-file.ts";
+import type { ComposeProjectText } from "../../base/model/compose.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import type { LookupOrder } from "../../container/watch/nsswitch.ts";
 import type { ComposePlace } from "../../container/facts/compose.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
-import type { FormerAddress } from "../../container/registry/former-addresses.ts";
-import type { FormerName } from "../../container/registry/former-names.ts";
+import type { FormerAddress, FormerName } from "../../container/registry/former-addresses.ts";
 import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import type { OwnName } from "../../base/model/visible-names.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import type { NodeReport } from "../../base/model/node-report.ts";
+import type { NodeReport } from "../../base/model/kind-policy.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { FailuresReport } from "../../api/failures.ts";
 import type { HistoryReport } from "../../api/history.ts";
@@ -28,19 +26,18 @@ import type { Clients } from "../../query/client/clients.ts";
 import type { ReplyCache } from "../../query/cache/reply-cache.ts";
 import type { AdaptiveForwarder } from "../../query/forward/adaptive.ts";
 import type { Cause } from "../../api/causes.ts";
-import type { FailureRecord } from "../../base/model/failure-record.ts";
-import type { FailureTable } from "../../query/failures/failure-table.ts";
-import type { FailureTables } from "../../query/failures/failure-tables.ts";
+import type { FailureRecord } from "../../base/model/query-record.ts";
+import type { FailureTable, FailureTables } from "../../query/failures/failure-table.ts";
 import type { QueryHistories } from "../../query/history/query-histories.ts";
 import type { Forward } from "../../query/ports.ts";
 import type { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
 import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
 import type { PolicyBook } from "../../policy/book/policy-book.ts";
 import type { StoppedContainer } from "../causes/known-container.ts";
-import type { EventRing } from "../history/event-ring.ts";
+import type { EventRing } from "../history/history-rings.ts";
 import type { QueryReader } from "../history/query-reader.ts";
 import type { RecordedCause } from "../causes/judged-failure.ts";
-import type { Holder } from "../server/holder.ts";
+import type { Holder } from "../server/http.ts";
 
 /** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
 interface SwarmView {
@@ -211,4 +208,17 @@ export interface ControlPorts {
   /** Undefined or null without one. */
   readonly settingsFile?: () => string | null;
   readonly reload: () => Promise<ReloadReport>;
+}
+
+/**
+ * What somebody follows who has named a container: that one, and whoever has the name after it. Compose makes
+ * a container anew for each change.
+ * `id`: of the container that has the name now. `nameOf` returns the names of running containers.
+ */
+export function followedContainer(
+  nameOrId: string,
+  id: string,
+  nameOf: (containerId: string) => string | undefined,
+): (containerId: string) => boolean {
+  return (each) => each === id || nameOf(each) === nameOrId;
 }

@@ -3,21 +3,19 @@
  * their state, and the resolv.conf of a container. It sends no query.
  */
 import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
-import { hasOwnStack } from "../../container/facts/runtime.ts";
 import { TYPE, parseType } from "../../base/dns/record-type.ts";
 import { bareName, presentation, presentedLabels } from "../../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { DNS_PORT, missingText, serverText } from "../../base/model/server-text.ts";
-import { tlsAdvice } from "../../base/model/tls-failure.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
+import { type ContainerFact, hasOwnStack } from "../../container/facts/fact.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { Route } from "../../base/model/view.ts";
-import { zoneOf } from "../../query/upstream/zone.ts";
+import { type Route, tlsAdvice } from "../../base/model/view.ts";
+import { zoneOf } from "../../query/upstream/loop-guard.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { QueryHistory } from "../../query/history/query-history.ts";
 import { CLASS } from "../../base/dns/record.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
+import { StoredName } from "../../base/model/label-table.ts";
 import type { PolicyBook } from "../../policy/book/policy-book.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
 import { RESOLVER } from "../causes/client-causes.ts";
@@ -26,11 +24,11 @@ import {
   type StoppedContainer,
   runningContainer,
   stoppedContainer,
+  KnownContainers,
 } from "../causes/known-container.ts";
-import { KnownContainers } from "../causes/known-containers.ts";
-import { movesOf } from "../causes/moves.ts";
+import { movesOf } from "../causes/reconnect.ts";
 import { NOT_QUERIED, type Move, type RouteState, type Situation, type PolicyRefusal } from "../causes/situation.ts";
-import { sharedOwner } from "../containers/find-container.ts";
+import { sharedOwner } from "./find-container.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
 const LOGGED: ReadonlySet<Refusal["reason"]> = new Set([

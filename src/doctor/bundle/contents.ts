@@ -4,16 +4,16 @@
  */
 import { readFileSync } from "node:fs";
 
-import { COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
+import { COMPOSE_PREFIX } from "../../base/model/compose.ts";
 import type { FailuresReport } from "../../api/failures.ts";
 import type { Status } from "../../api/status.ts";
 import { ControlClient } from "../../api/control-client.ts";
 import { locateControl } from "../../api/locate.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import { shortened } from "../../base/lib/shortened.ts";
+import { shortened } from "../../base/lib/text.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
-import { tableListing } from "../../container/rules/table-listing.ts";
+import { tableListing } from "../../container/rules/installed-rules.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { type MachineOptions, checkMachine } from "../machine-check.ts";
 import type { Diagnosis } from "../report.ts";

@@ -4,7 +4,7 @@
  */
 import { type TrackedConversation, trackedConversationsTo } from "../../kernel/conntrack.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { procText } from "../../kernel/proc-text.ts";
+import { procText } from "../../kernel/process.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";

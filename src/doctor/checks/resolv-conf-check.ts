@@ -2,7 +2,7 @@
  * Resolv.conf check: how the C library in a container reads its resolv.conf. It sends no query: the cost of a search list, and
  * the mistakes that the C library ignores silently, follow from the text.
  */
-import { commandOf } from "../../base/lib/command-line.ts";
+import { commandOf } from "../../base/lib/text.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { HostServers } from "../../container/watch/host-file.ts";

@@ -3,7 +3,7 @@
  * as that. One machine can compare its gossip with its own containers and, if it is a manager, with the tasks that run. A
  * worker that knows only itself tries to reach the managers at the port of gossip.
  */
-import { counted } from "../../base/lib/counted.ts";
+import { counted } from "../../base/lib/text.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";

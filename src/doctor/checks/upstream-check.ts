@@ -11,12 +11,11 @@ import { type Finding, type FindingState, finding } from "../../base/model/findi
 import { labelsOf, nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { serverText } from "../../base/model/server-text.ts";
-import { type TlsFailure, tlsAdvice } from "../../base/model/tls-failure.ts";
-import type { Server } from "../../base/model/view.ts";
+import { type Server, type TlsFailure, tlsAdvice } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
-import { installedMark } from "../../container/rules/installed-mark.ts";
+import { installedMark } from "../../container/rules/installed-rules.ts";
 import type { NetNamespace, Within } from "../../kernel/net-namespace.ts";
 import { StreamTurn } from "../../query/client/stream-turn.ts";
 import { type AttemptResult, queryTcp } from "../../query/forward/attempt.ts";

@@ -1,7 +1,6 @@
 /**
  * KIND doctor: finds the nodes of an engine and checks each, whether or not dns11 is running.
  */
-import { type ServedKind, startText } from "../../base/model/kind-start.ts";
 import { clusterAddressesOf, type ClusterAddresses } from "../../container/kind/cluster-dns.ts";
 import { nodeFactOf, type AddressPair } from "../../container/kind/node-fact.ts";
 import { labelKeysOf } from "../../container/facts/label-keys.ts";
@@ -26,7 +25,7 @@ import type { Within } from "../../kernel/net-namespace.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import type { NodeFilter } from "../../base/model/kind-policy.ts";
+import { type NodeFilter, type ServedKind, startText } from "../../base/model/kind-policy.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { readNetworks } from "../networks.ts";

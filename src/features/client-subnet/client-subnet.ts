@@ -1,10 +1,9 @@
 import { addressBytes } from "../../base/model/address.ts";
 import { OPTION } from "../../base/dns/opt.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
-import { outgoingAddress } from "../../container/facts/outgoing-address.ts";
+import { type ContainerFact, outgoingAddress } from "../../container/facts/fact.ts";
 import type { Client } from "../../query/client/client.ts";
-import type { Disclosure } from "../../query/disclosure.ts";
+import type { Disclosure } from "../../query/tap.ts";
 import type { RunCore, Running } from "../contract.ts";
 import { toldServers, toldText } from "./feature.ts";
 

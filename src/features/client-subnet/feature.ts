@@ -1,5 +1,4 @@
-import { readAddressBlock, isInBlock, type AddressBlock } from "../../base/model/address-block.ts";
-import { addressText, plain } from "../../base/model/address.ts";
+import { addressText, plain, readAddressBlock, isInBlock, type AddressBlock } from "../../base/model/address.ts";
 import { namedServerText, parseServer } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { quoting } from "../../config/kinds.ts";

@@ -7,7 +7,7 @@ import { isIPv6 } from "node:net";
 
 import { Fault } from "../../base/lib/fault.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
-import type { FailureCode } from "../../base/model/not-served.ts";
+import type { FailureCode } from "../../base/model/finding.ts";
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { AttachMode, Attaching, ServedNamespace } from "../../container/attach/attach-mode.ts";
 import type { Decision } from "../../container/attach/decision.ts";

@@ -9,11 +9,9 @@
  * frames without room are dropped: nobody waits for a reader, and it takes no more memory than two blocks.
  */
 import { type Socket, connect } from "node:net";
-
 import { guard } from "../../base/lib/guard.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { Retry } from "../../base/lib/retry.ts";
-import { DNSTAP_LIMITS } from "./limits.ts";
 
 const ACCEPT = 1;
 const START = 2;
@@ -275,3 +273,24 @@ function wordOf(value: number): Buffer {
   bytes.writeUInt32BE(value);
   return bytes;
 }
+
+/** What a reader of dnstap may cost. */
+export const DNSTAP_LIMITS = {
+  /**
+   * Bytes of messages that wait for the reader, twice: those that are being written, and those that come meanwhile. Further ones are dropped
+   * and counted. One container may have half of it, so that it cannot have those of all others dropped.
+   */
+  waitingBytes: 1024 * 1024,
+  containerBytes: 512 * 1024,
+  /** How long messages wait to be written together. */
+  gatherMs: 20,
+  /** Time for a reader to accept the connection; and to confirm its end, which the end of dns11 waits for. */
+  handshakeMs: 5_000,
+  finishMs: 1_000,
+  /** Bytes of a control frame, as in the protocol, which is all that a reader may ever send. */
+  controlBytes: 512,
+  /** Backoff of connections to a reader, which begins anew after a connection of that length. */
+  retryFirstMs: 250,
+  retryLastMs: 30_000,
+  steadyMs: 30_000,
+} as const;

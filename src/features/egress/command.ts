@@ -11,8 +11,7 @@ import {
 import { type WatchOptions, addWatchOption, printOrWatch } from "../../../cmd/screen/watch.ts";
 import { jsonLine, printableLines } from "../../../cmd/text/printable.ts";
 import { type Column, type Row, table } from "../../../cmd/text/table.ts";
-import { type Display, displayOf } from "../../../cmd/text/terminal.ts";
-import { ago, localTime } from "../../../cmd/text/time.ts";
+import { type Display, displayOf, ago, localTime } from "../../../cmd/text/terminal.ts";
 import { wrapped } from "../../../cmd/text/wrap.ts";
 import { type EgressConnection, type EgressContainer, type EgressReport, isUnasked } from "../../api/egress.ts";
 

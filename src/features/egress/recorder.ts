@@ -8,7 +8,7 @@ import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { attributeList, attributesIn } from "../../kernel/netlink-message.ts";
 import { type NftCommand, NftSocket } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { readPortKey } from "../../kernel/nft-port-key.ts";
+import { readPortKey } from "../../kernel/nft-table.ts";
 import { EGRESS_LIMITS } from "./limits.ts";
 import { NETDEV, type RecordedLink, RecordingTable, setsToRead } from "./recording-table.ts";
 

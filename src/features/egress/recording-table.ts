@@ -25,8 +25,7 @@ import {
   updateSet,
   verdict,
 } from "../../kernel/nft-expressions.ts";
-import { PORT_FIELDS_BYTES, WORD_BYTES } from "../../kernel/nft-port-key.ts";
-import { NftTable, type Rule, type SetElement } from "../../kernel/nft-table.ts";
+import { NftTable, type Rule, type SetElement, PORT_FIELDS_BYTES, WORD_BYTES } from "../../kernel/nft-table.ts";
 import { EGRESS_LIMITS } from "./limits.ts";
 
 export const NETDEV = 5;

@@ -2,10 +2,10 @@ import type { EgressConnection, EgressContainer, EgressOwner, EgressReport } fro
 import { Fault } from "../../base/lib/fault.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import { namedContainer, sharedOwner } from "../../control/containers/find-container.ts";
+import { namedContainer, sharedOwner } from "../../control/situation/find-container.ts";
 import type { Routes } from "../../control/server/http.ts";
 import { refuseUnknown } from "../../control/server/parameters.ts";
-import { COMPOSE_KEYS, composeFilterOf } from "../../control/situation/compose-filter.ts";
+import { COMPOSE_KEYS, composeFilterOf } from "../../control/situation/address-owners.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
 import type { Recording } from "./recording.ts";
 

@@ -1,6 +1,6 @@
 import type { EtcdReport } from "../../api/etcd.ts";
 import type { Fault } from "../../base/lib/fault.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import { Gateway, type GatewayOptions } from "./client/gateway.ts";
 import type { StoredKeys } from "./client/keys.ts";
 import type { StoredKey } from "./client/messages.ts";

@@ -1,18 +1,16 @@
 import { constants } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 
-import type { EtcdReport } from "../../api/etcd.ts";
+import type { EtcdReport, PublishedReport } from "../../api/etcd.ts";
 import type { Explanation } from "../../api/names.ts";
-import type { PublishedReport } from "../../api/published.ts";
 import type { ContainerStatus, Status } from "../../api/status.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { NameSource } from "../../container/names/source/name-source.ts";
 import type { OtherMachines } from "../../container/names/zone/member.ts";
-import type { Family } from "../../metrics/exposition.ts";
-import { counter, gauge, sample } from "../../metrics/family.ts";
+import { type Family, counter, gauge, sample } from "../../metrics/exposition.ts";
 import type { EngineCore, Prepared, RunCore, Running } from "../contract.ts";
 import type { GatewayOptions } from "./client/gateway.ts";
 import { EtcdConnection } from "./connection.ts";

@@ -2,7 +2,7 @@ import { folded, presentation, wireLabels } from "../../base/dns/name.ts";
 import { mailData, serviceData, textData } from "../../base/dns/record-data.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
+import { StoredName } from "../../base/model/label-table.ts";
 import type { NameRecords, OwnedRecord, QuestionName, ZoneAuthority } from "../../base/model/visible-names.ts";
 import type { EtcdQuirk } from "./feature.ts";
 import { ETCD_LIMITS } from "./limits.ts";

@@ -1,9 +1,7 @@
 import { LIMITS } from "../../base/limits.ts";
 import { addressText, isHostScoped, plain } from "../../base/model/address.ts";
 import { namedPort, type ServicePort } from "../../container/facts/service-port.ts";
-import { Freshness } from "../../container/names/source/freshness.ts";
-import { jsonObject } from "../../container/names/source/json-object.ts";
-import { type KeyProblem, KeyProblems } from "../../container/names/source/key-problems.ts";
+import { type KeyProblem, KeyProblems, Freshness, jsonObject } from "../../container/names/source/store.ts";
 import {
   type Addresses,
   EVERYWHERE,

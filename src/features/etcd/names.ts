@@ -11,8 +11,7 @@ import {
   type ZoneAuthority,
 } from "../../base/model/visible-names.ts";
 import { DnsZone, pathOf } from "../../container/names/source/dns-zone.ts";
-import { Freshness } from "../../container/names/source/freshness.ts";
-import { type KeyProblem, KeyProblems } from "../../container/names/source/key-problems.ts";
+import { type KeyProblem, KeyProblems, Freshness } from "../../container/names/source/store.ts";
 import type { NameSource } from "../../container/names/source/name-source.ts";
 import { nextKey, type StoredKeys } from "./client/keys.ts";
 import type { StoredKey } from "./client/messages.ts";

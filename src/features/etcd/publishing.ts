@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 
-import type { PublishReport } from "../../api/etcd.ts";
-import type { PublishedReport } from "../../api/published.ts";
+import type { PublishReport, PublishedReport } from "../../api/etcd.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { addressText } from "../../base/model/address.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import { NO_SERVICE, type PublishedMember, publishedMember } from "../../container/names/zone/published-member.ts";
 import type { Gateway } from "./client/gateway.ts";

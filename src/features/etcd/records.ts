@@ -1,6 +1,6 @@
 import { wireLabels } from "../../base/dns/name.ts";
 import { plain } from "../../base/model/address.ts";
-import { jsonObject } from "../../container/names/source/json-object.ts";
+import { jsonObject } from "../../container/names/source/store.ts";
 import { ETCD_LIMITS } from "./limits.ts";
 
 /**

@@ -1,10 +1,15 @@
-import type { EtcdReport, MachinesReport, PublishReport } from "../../api/etcd.ts";
+import {
+  type EtcdReport,
+  type MachinesReport,
+  type PublishReport,
+  skippedKeys,
+  DELIBERATE_REASONS,
+  type PublishedReport,
+} from "../../api/etcd.ts";
 import type { Explanation } from "../../api/names.ts";
-import { DELIBERATE_REASONS, type PublishedReport } from "../../api/published.ts";
-import { skippedKeys } from "../../api/skipped-keys.ts";
 import type { ContainerStatus, Status } from "../../api/status.ts";
-import { shortAge } from "../../base/lib/age.ts";
-import { counted } from "../../base/lib/counted.ts";
+import { shortAge } from "../../base/lib/quantity.ts";
+import { counted } from "../../base/lib/text.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import type { CheckedContainer, CheckedMachine, ContainerColumn, StatusLine } from "../contract.ts";
 

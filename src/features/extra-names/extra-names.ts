@@ -4,7 +4,7 @@
  * several containers with one name are all answered.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { shortened } from "../../base/lib/shortened.ts";
+import { shortened } from "../../base/lib/text.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import {
@@ -25,7 +25,7 @@ import {
   isUserDefined,
 } from "../../container/facts/fact.ts";
 import { type Labels, ignoredLabelWarning } from "../../container/facts/labels.ts";
-import { apartLast } from "../../container/names/source/apart-last.ts";
+import { apartLast } from "../../container/names/source/gateways.ts";
 import {
   NO_NAMES,
   type NameSource,

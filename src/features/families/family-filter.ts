@@ -13,13 +13,13 @@ import {
   countAt,
   rcodeOf,
   setTruncated,
+  MESSAGE_BYTES_MAX,
 } from "../../base/dns/header.ts";
 import { POINTER, POINTER_BYTES, pointerTarget, pointerTo } from "../../base/dns/name.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
-import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
-import type { AnswerFilter } from "../../query/answer-filter.ts";
+import type { AnswerFilter } from "../../query/verdict.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { eachName } from "../../query/wire/data.ts";
 import { resetNameSteps, skipName } from "../../query/wire/name.ts";

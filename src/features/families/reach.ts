@@ -2,7 +2,7 @@
  * Reach: which addresses a container can send to, by what the engine says of its networks. Routes that somebody has made inside of the
  * container are not looked for: they would be read for each answer, and whoever may make them could choose any.
  */
-import { type AddressBlock, isInBlock, readAddressBlock } from "../../base/model/address-block.ts";
+import { type AddressBlock, isInBlock, readAddressBlock } from "../../base/model/address.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../container/facts/fact.ts";
 
 /** Those of one family: all, or what is in these blocks. */

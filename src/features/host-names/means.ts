@@ -7,7 +7,7 @@ import { isIPv6 } from "node:net";
 
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { HostMeansReport } from "../../api/status.ts";
-import { RESOLVED_STUBS } from "../../base/model/resolved-stubs.ts";
+import { RESOLVED_STUBS } from "../../base/model/listener-addresses.ts";
 import type { Server } from "../../base/model/view.ts";
 import { HEADER_BYTES, rcodeOf } from "../../base/dns/header.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
@@ -18,7 +18,7 @@ import type { Within } from "../../kernel/net-namespace.ts";
 import { PROBE_SUFFIX } from "../../base/model/probe-message.ts";
 import type { AttachMode } from "../../container/attach/attach-mode.ts";
 import { readEngineFile } from "../../container/namespace/engine-host.ts";
-import { installedMark } from "../../container/rules/installed-mark.ts";
+import { installedMark } from "../../container/rules/installed-rules.ts";
 import { type ControlGroup, type Capture, DOCKER_RESOLVER, type Redirect } from "../../container/capture/capture.ts";
 import { groupId, groupLevel, groupPath } from "../../container/namespace/control-group.ts";
 import { controlGroupsAt } from "../../container/namespace/listeners.ts";

@@ -1,6 +1,6 @@
 import type { ContainerStatus, HostMeansReport } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import { areStubs } from "../../base/model/resolved-stubs.ts";
+import { areStubs } from "../../base/model/listener-addresses.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
 
 /** The host's own entry among containers. */

@@ -7,14 +7,12 @@
  * them with the link: so whatever ends this process also ends what it has set.
  */
 import { constants } from "node:fs";
-
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { AttachMode, ServedNamespace } from "../../container/attach/attach-mode.ts";
 import { type Capture, DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { closeQuietly, openInRoot } from "../../kernel/libc.ts";
+import { closeQuietly, openInRoot, addressOf, bind, lastErrno, SystemFault } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type Link, RouteSocket } from "../../kernel/rtnetlink.ts";
-import { makeTun } from "../../kernel/tun.ts";
 import { type Subnet, reverseZoneNames } from "./members.ts";
 import { type LinkDomain, type LinkSettings, isRefusal } from "./resolved-bus.ts";
 
@@ -227,4 +225,29 @@ function withRoutes<T>(memory: NetlinkMemory, use: (routes: RouteSocket) => T): 
   } finally {
     routes.close();
   }
+}
+
+const ioctl = bind<(fd: number, request: number, argument: number) => number>(
+  "int ioctl(int fd, unsigned long request, uintptr_t argument)",
+);
+
+/** linux/if_tun.h */
+const TUNSETIFF = 0x400454ca;
+const IFF_TUN = 0x0001;
+const IFF_NO_PI = 0x1000;
+const REQUEST_BYTES = 40;
+const NAME_BYTES = 16;
+
+/**
+ * A network link without a network, held open by a descriptor. The kernel removes the link when the descriptor
+ * closes, however the process ends.
+ * Makes a link of an open /dev/net/tun, in the namespace in which that was opened. "%d" in the name becomes the first
+ * free number. Returns the name.
+ */
+function makeTun(device: number, name: string): string {
+  const request = Buffer.alloc(REQUEST_BYTES);
+  request.write(name, 0, NAME_BYTES - 1, "latin1");
+  request.writeUInt16LE(IFF_TUN | IFF_NO_PI, NAME_BYTES);
+  if (ioctl(device, TUNSETIFF, addressOf(request)) < 0) throw new SystemFault("ioctl", lastErrno(), "/dev/net/tun");
+  return request.toString("latin1", 0, request.indexOf(0));
 }

@@ -1,7 +1,7 @@
 import { release } from "node:os";
 
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
+import { ownRound } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";

@@ -3,8 +3,7 @@ import https from "node:https";
 
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { JsonLines } from "../../base/lib/json-lines.ts";
-import { ReplyBytes } from "../../base/lib/reply-bytes.ts";
+import { JsonLines, ReplyBytes } from "../../base/lib/json-lines.ts";
 import type { ClusterAccess } from "./kubeconfig.ts";
 import { KUBERNETES_LIMITS } from "./limits.ts";
 

@@ -1,8 +1,7 @@
-import type { ClusterReport } from "../../api/cluster.ts";
-import { skippedKeys } from "../../api/skipped-keys.ts";
-import type { Status } from "../../api/status.ts";
-import { shortAge } from "../../base/lib/age.ts";
-import { counted } from "../../base/lib/counted.ts";
+import { skippedKeys } from "../../api/etcd.ts";
+import type { Status, ClusterReport } from "../../api/status.ts";
+import { shortAge } from "../../base/lib/quantity.ts";
+import { counted } from "../../base/lib/text.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
 

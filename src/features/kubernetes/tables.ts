@@ -1,5 +1,5 @@
 import { MultiMap } from "../../base/lib/multi-map.ts";
-import { KeyProblems } from "../../container/names/source/key-problems.ts";
+import { KeyProblems } from "../../container/names/source/store.ts";
 import { type ClusterEndpoint, type ClusterService, type ClusterSlice, type ObjectName, nameOf } from "./objects.ts";
 
 interface ObjectTable<T> {

@@ -4,15 +4,15 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { addExamples } from "../../../cmd/help/help-layout.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "../../../cmd/options/control-options.ts";
-import { readDuration } from "../../../cmd/options/duration.ts";
+import { readDuration } from "../../../cmd/options/name-options.ts";
 import { NewFile } from "../../../cmd/process/new-file.ts";
-import { abortOnSignal } from "../../../cmd/process/signals.ts";
+import { abortOnSignal } from "../../../cmd/process/own-process.ts";
 import { jsonLine, printable } from "../../../cmd/text/printable.ts";
-import { PRESETS, type PresetName } from "../../api/lab/presets.ts";
+import { PRESETS, type PresetName } from "../../api/lab/rule-options.ts";
 import { MISSING, type Missing, replayRules, tapeOf } from "../../api/lab/tape.ts";
 import type { LeaseConnection } from "../../api/lease-connection.ts";
 import type { LeaseScope, RecordedQuery, RuleActionName, RuleRequest, RuleUseReport } from "../../api/lease.ts";
-import { counted } from "../../base/lib/counted.ts";
+import { counted } from "../../base/lib/text.ts";
 import { Fault } from "../../base/lib/fault.ts";
 
 const CODES = ["nxdomain", "nodata", "servfail", "refused", "drop", "truncate"] as const satisfies RuleActionName[];

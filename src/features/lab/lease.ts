@@ -4,7 +4,7 @@ import { typeName } from "../../base/dns/record-type.ts";
 import { codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import { type Holder, holderText } from "../../control/server/holder.ts";
+import { type Holder, holderText } from "../../control/server/http.ts";
 import { Recording } from "./recording.ts";
 import type { RuleBook, RuleScope } from "./rule-book.ts";
 import { type ReadRule, badRule, fieldsOf, numberOf, readRule, readScope, refuseUnknownKeys } from "./rule-reader.ts";

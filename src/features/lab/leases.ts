@@ -2,7 +2,7 @@ import type { InjectedFault } from "../../api/failures.ts";
 import type { LeaseSummary, LeasesReport } from "../../api/lease.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import { type Holder, holderText } from "../../control/server/holder.ts";
+import { type Holder, holderText } from "../../control/server/http.ts";
 import { Lease } from "./lease.ts";
 import { LAB_LIMITS } from "./limits.ts";
 import type { RuleBook, RuleScope } from "./rule-book.ts";

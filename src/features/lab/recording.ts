@@ -8,7 +8,7 @@ import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { replyText } from "../../base/model/reply-text.ts";
 import { RECORD_KINDS } from "../../config/records/record-data.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import { namedContainer } from "../../control/containers/find-container.ts";
+import { namedContainer } from "../../control/situation/find-container.ts";
 import type { Outcome } from "../../query/record/outcome.ts";
 
 interface TapedQuery {

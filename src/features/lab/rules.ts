@@ -1,5 +1,4 @@
-import type { Pattern } from "../../base/model/name-pattern.ts";
-import { PatternIndex } from "../../base/model/pattern-index.ts";
+import { type Pattern, PatternIndex } from "../../base/model/name-pattern.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { AnswerAction, DelayAction, FixedReply } from "../../query/verdict.ts";
 import { Tape } from "./recording.ts";

@@ -11,14 +11,13 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import type { ListenAddressReport, ListenReport, ListenReports } from "../../api/listen.ts";
-import { drained } from "../../base/lib/drained.ts";
+import type { ListenAddressReport, ListenReport, ListenReports } from "../../api/listener.ts";
+import { drained } from "../../base/lib/retry.ts";
 import { Fault, codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { blockText } from "../../base/model/address-block.ts";
-import { isSameAddress, addressBytes, addressText } from "../../base/model/address.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
+import { isSameAddress, addressBytes, addressText, blockText } from "../../base/model/address.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import type { View } from "../../base/model/view.ts";
 import type {
   OpenSubnetEndpoint,
@@ -33,7 +32,7 @@ import { DNS_PORT } from "../../container/rules/rewritten-port.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import { socketsAt } from "../../kernel/socket-list.ts";
+import { socketsAt } from "../../kernel/sock-diag.ts";
 import { type ListenEntry, listenViewText } from "./feature.ts";
 import { type LanAddress, type LanDrop, LanTable } from "./lan-table.ts";
 

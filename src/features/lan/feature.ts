@@ -1,4 +1,4 @@
-import { type AddressBlock, blockText } from "../../base/model/address-block.ts";
+import { type AddressBlock, blockText } from "../../base/model/address.ts";
 import { type MapSetting, mapValues } from "../../config/setting.ts";
 import type { Settings } from "../../config/settings.ts";
 

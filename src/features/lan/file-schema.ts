@@ -1,8 +1,16 @@
 /**
  * The setting `listen` in a file: addresses of the host at which others than containers may ask, each with its line.
  */
-import { type AddressBlock, blockText, isBlockIn, readAddressBlock } from "../../base/model/address-block.ts";
-import { addressBytes, addressText, isSameAddress, plain } from "../../base/model/address.ts";
+import {
+  addressBytes,
+  addressText,
+  isSameAddress,
+  plain,
+  type AddressBlock,
+  blockText,
+  isBlockIn,
+  readAddressBlock,
+} from "../../base/model/address.ts";
 import { isListenerAddress } from "../../base/model/listener-addresses.ts";
 import { BadSettings } from "../../config/bad-settings.ts";
 import { type Document, keyPlace } from "../../config/file/document.ts";

@@ -6,8 +6,7 @@
  * The sockets have ports that the kernel chose. Rules write the port behind the host's own filters and before its connection
  * tracking, so that both see port 53, as they would of any server.
  */
-import type { AddressBlock } from "../../base/model/address-block.ts";
-import { addressBytes } from "../../base/model/address.ts";
+import { addressBytes, type AddressBlock } from "../../base/model/address.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";

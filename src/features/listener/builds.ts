@@ -19,8 +19,13 @@ import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { Decision } from "../../container/attach/decision.ts";
-import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact } from "../../container/facts/fact.ts";
-import { outsiderEndpoint, outsiderFact } from "../../container/facts/outsider.ts";
+import {
+  type ContainerFact,
+  DEFAULT_BRIDGE,
+  type NetworkFact,
+  outsiderEndpoint,
+  outsiderFact,
+} from "../../container/facts/fact.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import { DockerNames } from "../../container/names/docker/docker-names.ts";
 import { NetworkNames } from "../../container/names/docker/network-names.ts";

@@ -10,11 +10,11 @@
  * Nobody answers in its place while it is away. So its link stays when the process ends, and queries are refused at once.
  */
 import type { ListenerReport } from "../../api/listener.ts";
-import { drained } from "../../base/lib/drained.ts";
+import { drained } from "../../base/lib/retry.ts";
 import { isInternalError, reasonWithRemedy, codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import type { AskingContainers, OpenSharedEndpoint, SharedEndpoint } from "../../container/host-address/endpoints.ts";
 import { type HostSocketsParts, pausedPairs } from "../../container/host-address/host-sockets.ts";
 import { BUILDS_ID } from "./builds.ts";

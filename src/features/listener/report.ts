@@ -1,7 +1,7 @@
 import type { BuildsReport } from "../../api/listener.ts";
-import { startRemedy } from "../../api/start-remedy.ts";
+import { startRemedy } from "../../api/state-paths.ts";
 import type { Status } from "../../api/status.ts";
-import { counted } from "../../base/lib/counted.ts";
+import { counted } from "../../base/lib/text.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { LISTENER_ADDRESSES, isListenerAddress } from "../../base/model/listener-addresses.ts";
 import { nameQuery } from "../../base/model/name-query.ts";

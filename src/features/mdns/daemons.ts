@@ -8,7 +8,7 @@ import { type Socket, connect } from "node:net";
 import { addressBytes, addressText } from "../../base/model/address.ts";
 import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ReplyBytes } from "../../base/lib/reply-bytes.ts";
+import { ReplyBytes } from "../../base/lib/json-lines.ts";
 import type { MdnsReport } from "../../api/status.ts";
 import { O_PATH, openInRoot } from "../../kernel/libc.ts";
 import { MDNS_LIMITS } from "./limits.ts";

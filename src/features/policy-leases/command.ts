@@ -3,9 +3,9 @@ import { type Command, Option } from "commander";
 import { addExamples } from "../../../cmd/help/help-layout.ts";
 import { note } from "../../../cmd/options/container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "../../../cmd/options/control-options.ts";
-import { abortOnSignal } from "../../../cmd/process/signals.ts";
+import { abortOnSignal } from "../../../cmd/process/own-process.ts";
 import { PolicyHold } from "../../api/policy-hold.ts";
-import type { PolicyLeaseEnd } from "../../api/policy-lease.ts";
+import type { PolicyLeaseEnd } from "../../api/policies.ts";
 
 interface ApplyOptions extends ControlOptions {
   readonly after: PolicyLeaseEnd;

@@ -19,7 +19,7 @@ import { serviceName } from "../../container/facts/compose.ts";
 import type { Labels } from "../../container/facts/labels.ts";
 import { featureValues } from "../../config/setting.ts";
 import { type ContainerFact, type NetworkFact, type StoppedFact, isUserDefined } from "../../container/facts/fact.ts";
-import { apartLast } from "../../container/names/source/apart-last.ts";
+import { apartLast } from "../../container/names/source/gateways.ts";
 import { type EndpointAddresses, NameEntry } from "../../container/names/source/name-entry.ts";
 import {
   NO_NAMES,

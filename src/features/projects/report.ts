@@ -1,4 +1,4 @@
-import { mapConcurrent } from "../../base/lib/map-concurrent.ts";
+import { mapConcurrent } from "../../base/lib/async.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { composePlaceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";

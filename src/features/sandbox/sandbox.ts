@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlClient } from "../../api/control-client.ts";
 import type { PolicyHold } from "../../api/policy-hold.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../base/model/compose.ts";
 import { bareName } from "../../container/watch/translate.ts";
 import {
   type CreateBody,

@@ -4,8 +4,8 @@
  * program in the container writes stays.
  */
 import { reasonOf } from "../../base/lib/fault.ts";
-import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import { COMPOSE_LABEL } from "../../base/model/compose.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import type { AttachMode, Attaching } from "../../container/attach/attach-mode.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import { type Capture, DOCKER_RESOLVER } from "../../container/capture/capture.ts";

@@ -8,7 +8,7 @@ import { WILDCARD } from "../../base/model/extra-name.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { featureValues } from "../../config/setting.ts";
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import { LabelTable } from "../../base/model/label-table.ts";
 import { SuffixTable } from "../../container/names/source/suffix-table.ts";
 import { DENIED, MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../base/model/visible-names.ts";

@@ -8,7 +8,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { RateLimit } from "../../base/lib/rate-limit.ts";
 import { DEFAULT_BEHAVIOUR } from "../../base/model/behaviour.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
+import { StoredName } from "../../base/model/label-table.ts";
 import {
   DECLARED,
   FOUND,

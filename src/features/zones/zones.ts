@@ -1,14 +1,12 @@
 /**
  * ServiceZones: the zones of the settings as a source of names, and which containers have names in them. Off by default.
  */
-import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { VisibleNames } from "../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../base/model/name-choices.ts";
+import type { VisibleSetting, LabelPolicy } from "../../base/model/name-choices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { DockerNetworks } from "../../container/names/docker/networks.ts";
 import type { HostContext, NameSource, NamedContainer, NodeContext } from "../../container/names/source/name-source.ts";
-import { apartLast } from "../../container/names/source/apart-last.ts";
-import { gatewaysOf } from "../../container/names/source/gateways.ts";
+import { gatewaysOf, apartLast } from "../../container/names/source/gateways.ts";
 import { visibilityOf } from "../../container/names/source/visibility.ts";
 import { DnsZone } from "../../container/names/source/dns-zone.ts";
 import {

@@ -8,7 +8,9 @@ import { inSlices } from "../../base/lib/slices.ts";
 import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../bpf.ts";
 import { closeQuietly } from "../libc.ts";
 import type { KeyList } from "./key-list.ts";
-import { KEY_BYTES, VALUE_BYTES } from "./layout.ts";
+import { KEY_BYTES, VALUE_BYTES, COUNT_BYTES, KINDS } from "./layout.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import type { AnswerKind } from "./kernel-answer.ts";
 
 /** With one system call, in a twentieth of a millisecond. */
 const DELETED_AT_ONCE = 64;
@@ -60,6 +62,60 @@ export class AnswerTable {
       deleteElements(this.map, bytes.subarray(from * KEY_BYTES), KEY_BYTES, some);
       share.give(some);
       yield;
+    }
+  }
+}
+
+/** The kind of our own probes, which are not counted. */
+export const OWN_KIND = 0;
+const REST = KINDS - 1;
+
+/**
+ * The answers of all namespaces, counted by the program for each kind of answer. There are few kinds, because
+ * few types and sources have answers that are repeated; of too many, the rest is one.
+ */
+export class AnswerKinds {
+  readonly #memory: DataView;
+  readonly #numbers = new Map<string, number>();
+  readonly #kinds: AnswerKind[] = [];
+  /** The number that was asked for last: after a change of names it is most often the same again. */
+  #last: number = REST;
+  /** The number of answers of each kind that were taken. */
+  readonly #taken = new Float64Array(KINDS);
+
+  constructor(memory: ArrayBuffer) {
+    this.#memory = new DataView(memory);
+    this.#kinds[REST] = { type: 0, rcode: 0, source: LOCAL_SOURCE.rule };
+  }
+
+  /** Its number, for the program. */
+  numberOf({ type, rcode, source }: AnswerKind): number {
+    const last = this.#kinds[this.#last];
+    if (last?.type === type && last.rcode === rcode && last.source === source) return this.#last;
+    const key = `${type} ${rcode} ${source}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return (this.#last = known);
+    const number = this.#numbers.size + 1;
+    if (number >= REST) return REST;
+    this.#numbers.set(key, number);
+    this.#kinds[number] = { type, rcode, source };
+    return (this.#last = number);
+  }
+
+  /** Undefined for our own probes. */
+  kindOf(number: number): AnswerKind | undefined {
+    return this.#kinds[number];
+  }
+
+  /** Passes the answers since the last call, by kind. */
+  takeCounts(visit: (kind: AnswerKind, answers: number) => void): void {
+    for (const [number, kind] of this.#kinds.entries()) {
+      if (kind === undefined) continue;
+      const answered = Number(this.#memory.getBigUint64(number * COUNT_BYTES, true));
+      const fresh = answered - (this.#taken[number] as number);
+      if (fresh === 0) continue;
+      this.#taken[number] = answered;
+      visit(kind, fresh);
     }
   }
 }

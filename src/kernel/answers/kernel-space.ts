@@ -8,8 +8,7 @@ import { CLASS, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { type ElementWriter, exchangeProgram } from "../bpf.ts";
 import { closeInPool } from "../in-pool.ts";
 import { closeQuietly, duplicate } from "../libc.ts";
-import { type AnswerKinds, OWN_KIND } from "./answer-kinds.ts";
-import type { AnswerTable } from "./answer-table.ts";
+import { type AnswerTable, type AnswerKinds, OWN_KIND } from "./answer-table.ts";
 import type { BriefEntries } from "./brief-entries.ts";
 import type { BriefTable } from "./brief-table.ts";
 import {

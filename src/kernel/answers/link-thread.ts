@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
 import { LIMITS } from "../../base/limits.ts";
-import { NO_JITTER, backoffMs } from "../../base/lib/backoff.ts";
+import { NO_JITTER, backoffMs } from "../../base/lib/retry.ts";
 import { trimMalloc } from "../malloc.ts";
 import { closeQuietly, duplicate } from "../libc.ts";
 

@@ -11,9 +11,8 @@ import { CompiledPolicy, type IsHosts } from "../judge/compiled-policy.ts";
 import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
 import { POLICY_LABEL, type Policy, type PolicyMode } from "../model/policy.ts";
-import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy } from "./assignment.ts";
+import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy, type PolicySubject } from "./assignment.ts";
 import type { RefusedAddress } from "../table/policy-table.ts";
-import type { PolicySubject } from "./policy-subject.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
 interface FormerPolicy {

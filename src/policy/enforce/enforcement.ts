@@ -8,15 +8,17 @@
  *   hindered: no link of it can be judged on the host's side. It resolves nothing.
  */
 import { isDeepStrictEqual } from "node:util";
-
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { NamespacePolicy } from "../judge/namespace-policy.ts";
 import { hindranceOf } from "../judge/refusal.ts";
-import type { Policy } from "../model/policy.ts";
+import { type Policy, decidingAmong } from "../model/policy.ts";
 import { shortId } from "../table/layout.ts";
 import type { Opening, PolicyTable, RefusedAddress } from "../table/policy-table.ts";
-import { type EnforcedContainer, policedBy } from "./enforced-container.ts";
+import type { AddressBlock } from "../../base/model/address.ts";
+import { type PolicedContainer, type PolicedLink, isLinkLocal } from "../table/container-rules.ts";
+import { fixedRules } from "./fixed-rules.ts";
+import { OneAtATime } from "../../base/lib/async.ts";
 
 export type EnforcementState =
   | { readonly kind: "pending" | "enforced" }
@@ -288,4 +290,133 @@ function isHeld({ policies }: NamespacePolicy): boolean {
 /** Whether a policy has the kernel refuse connections. */
 export function isHolding({ addresses, mode }: Pick<Policy, "addresses" | "mode">): boolean {
   return addresses === "enforce" && mode === "enforce";
+}
+
+export interface EnforcedLink {
+  readonly index: number;
+  readonly name: string;
+  readonly mac: Uint8Array;
+  readonly addresses: readonly Uint8Array[];
+  readonly bridgeMac: Uint8Array | undefined;
+}
+
+/** A container whose policies enforce addresses, as the kernel needs to know it. */
+export interface EnforcedContainer {
+  readonly id: string;
+  /** Those that enforce addresses: at least one. */
+  readonly policies: readonly Policy[];
+  readonly links: readonly EnforcedLink[];
+  readonly subnets: readonly AddressBlock[];
+  /** Otherwise some of its links are not known yet. */
+  readonly isComplete: boolean;
+  /** Why the kernel cannot hold it to them, in words; undefined if it can. */
+  readonly hindrance: string | undefined;
+}
+
+/** The strictest of its policies applies. */
+export function policedBy({ id, policies, links, subnets, isComplete }: EnforcedContainer): {
+  readonly container: PolicedContainer;
+  readonly links: readonly PolicedLink[];
+} {
+  const deciding = decidingAmong(policies, (policy) => policy);
+  const isEnforced = deciding.some(({ mode }) => mode === "enforce");
+  const reachesPeers = !isEnforced || deciding.every(({ peers }) => peers === "allow");
+  const own = new Map(
+    links
+      .flatMap(({ addresses }) => addresses)
+      .filter((address) => !isLinkLocal(address))
+      .map((address) => [Buffer.from(address).toString("latin1"), address]),
+  );
+  return {
+    container: {
+      id,
+      addresses: [...own.values()],
+      isComplete,
+      rules: fixedRules(deciding),
+      subnets,
+      reachesPeers,
+      reachesHost: deciding.every(({ host }) => host === "allow"),
+      isEnforced,
+    },
+    links: links.map(({ bridgeMac, ...link }) => ({ ...link, reachesPeers, ...(bridgeMac && { bridgeMac }) })),
+  };
+}
+
+interface HeldUntilKnownParts {
+  /** Whether a policy holds connections: otherwise nobody is held. */
+  readonly isHolding: () => boolean;
+  /** Has the kernel drop what these addresses send, and no others but those that an earlier process left, where they are kept. */
+  readonly hold: (addresses: readonly Uint8Array[], keepsOthers: boolean) => Promise<void>;
+  /** What has become of the policy of a container; undefined if it has none. */
+  readonly stateOf: (id: string) => EnforcementState | undefined;
+  readonly onHeld: (id: string) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+interface Late {
+  readonly addresses: readonly Uint8Array[];
+  isKnown: boolean;
+  isReported: boolean;
+}
+
+/**
+ * Containers that might have an enforced policy, of which nothing is known but their addresses. Nothing that they
+ * send passes until they are known, and until the kernel has the policy that they turn out to have.
+ */
+export class HeldUntilKnown {
+  readonly #parts: HeldUntilKnownParts;
+  readonly #late = new Map<string, Late>();
+  readonly #changes: OneAtATime;
+  /** What the kernel has by this process, as text. */
+  #held = "[]";
+  #keepsOthers = true;
+
+  constructor(parts: HeldUntilKnownParts) {
+    this.#parts = parts;
+    this.#changes = new OneAtATime(async () => await this.#change(), parts.onError);
+  }
+
+  late(id: string, addresses: readonly Uint8Array[]): void {
+    const isReported = this.#late.get(id)?.isReported === true;
+    this.#late.set(id, { addresses, isKnown: false, isReported });
+    this.refresh();
+  }
+
+  /** Its policy may be in force a moment later: `refresh` releases it. */
+  known(id: string): void {
+    const found = this.#late.get(id);
+    if (found !== undefined) found.isKnown = true;
+  }
+
+  /** All containers are known, or late by now: so are those that an earlier process held. */
+  releaseOthers(): void {
+    this.#keepsOthers = false;
+    this.#held = "";
+    this.refresh();
+  }
+
+  /** Policies or what is known of containers have changed. */
+  refresh(): void {
+    this.#changes.request();
+  }
+
+  async #change(): Promise<void> {
+    const { hold, stateOf, onHeld } = this.#parts;
+    for (const [id, { isKnown }] of this.#late) if (isKnown && isReleased(stateOf(id))) this.#late.delete(id);
+    const all = this.#parts.isHolding() ? [...this.#late] : [];
+    const addresses = all.flatMap(([, late]) => late.addresses);
+    const text = JSON.stringify(addresses.map((each) => Buffer.from(each).toString("hex")).toSorted());
+    if (text === this.#held) return;
+    await hold(addresses, this.#keepsOthers);
+    this.#held = text;
+    for (const [id, late] of all) {
+      if (!late.isReported) onHeld(id);
+      late.isReported = true;
+    }
+  }
+}
+
+/** Its own rules hold it, or it has no policy that does. */
+function isReleased(state: EnforcementState | undefined): boolean {
+  return state === undefined || state.kind === "enforced" || state.kind === "hindered";
 }

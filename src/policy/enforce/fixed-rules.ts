@@ -2,7 +2,7 @@
  * FixedRules: what policies say of addresses themselves, as rules for the kernel. Of several policies each must allow an
  * address, and any may deny it.
  */
-import { type AddressBlock, isBlockIn } from "../../base/model/address-block.ts";
+import { type AddressBlock, isBlockIn, isInBlock } from "../../base/model/address.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import type { Policy } from "../model/policy.ts";
 import type { FixedRule } from "../table/container-rules.ts";
@@ -46,4 +46,36 @@ function isCovered(rule: BlockRule, { allow }: Policy): boolean {
         (other.port === undefined ||
           (other.port === rule.port && (other.protocol ?? "tcp") === (rule.protocol ?? "tcp"))),
     );
+}
+
+export interface Destination {
+  readonly address: Uint8Array;
+  /** Undefined where the protocol has none. */
+  readonly port: number | undefined;
+  readonly protocol: string;
+}
+
+/**
+ * What the kernel does with a connection because of its address, by the rules that it is given.
+ * Undefined if no rule is about the address: then it depends on the names that were answered with it.
+ */
+export function fixedVerdict(policies: readonly Policy[], destination: Destination): "allowed" | "denied" | undefined {
+  const found = fixedRules(policies).find((rule) => isAbout(rule, destination));
+  return found && (found.isAllowed ? "allowed" : "denied");
+}
+
+interface AddressRule {
+  readonly block?: AddressBlock | undefined;
+  readonly port?: number | undefined;
+  readonly protocol?: string | undefined;
+}
+
+/** Whether a rule is about the address, and about all ports and protocols or this one. */
+export function isAbout(rule: AddressRule, { address, port, protocol }: Destination): boolean {
+  return (
+    rule.block !== undefined &&
+    isInBlock(address, rule.block) &&
+    (rule.port === undefined || rule.port === port) &&
+    (rule.protocol === undefined || rule.protocol === protocol)
+  );
 }

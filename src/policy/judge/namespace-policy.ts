@@ -9,16 +9,13 @@ import { presentation } from "../../base/dns/name.ts";
 import { CLASS } from "../../base/dns/record.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
-import type { Pattern } from "../../base/model/name-pattern.ts";
-import { PatternIndex } from "../../base/model/pattern-index.ts";
+import { type Pattern, PatternIndex } from "../../base/model/name-pattern.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import { addressBytes, plain } from "../../base/model/address.ts";
 import { type Policy, decidingAmong } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import { type CompiledPolicy, type IsHosts, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
-import { type Ports, commonPorts } from "./ports.ts";
-import { Questions } from "./questions.ts";
-import type { Refusal } from "./refusal.ts";
+import { type Refusal, type Ports, commonPorts, Questions } from "./refusal.ts";
 
 const V4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.in-addr\.arpa$/;
 const V6 = /^(?:[0-9a-f]\.){32}ip6\.arpa$/;

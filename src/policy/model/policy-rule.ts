@@ -3,7 +3,7 @@
  * protocol, as in `api.example.com:443`, `**.example.com`, `10.0.0.141:22/tcp` or `[2001:db8::/32]:53/udp`.
  */
 import { type Pattern, readPattern } from "../../base/model/name-pattern.ts";
-import { type AddressBlock, readAddressBlock } from "../../base/model/address-block.ts";
+import { type AddressBlock, readAddressBlock } from "../../base/model/address.ts";
 
 const PROTOCOLS = ["tcp", "udp"] as const;
 export type Protocol = (typeof PROTOCOLS)[number];

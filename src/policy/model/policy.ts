@@ -3,6 +3,8 @@
  * their networks, their Compose project or service, or a label.
  */
 import type { PolicyRule } from "./policy-rule.ts";
+import type { AddressBlock } from "../../base/model/address.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
 
 /** `audit` and `learn` refuse nothing: they record what `enforce` would refuse, and what was used. */
 export const POLICY_MODES = ["audit", "learn", "enforce"] as const;
@@ -80,3 +82,48 @@ export const NAME_FORM = "use at most 63 of a-z, 0-9, dot, dash and underscore, 
 export function isPolicyName(text: string): boolean {
   return NAME.test(text);
 }
+
+/**
+ * A network of the Docker daemon that an enforced policy is for. Its containers are refused everything until each
+ * is known.
+ */
+export interface ClosedNetwork {
+  readonly name: string;
+  /** Whatever comes from there has no source address that counts; undefined where there is none. */
+  readonly bridge: string | undefined;
+  readonly blocks: readonly AddressBlock[];
+}
+
+/** What programs need to connect. All others carry more data than addresses do, so wildcards allow them only where a policy says so. */
+const WILDCARD_TYPES: ReadonlySet<number> = new Set([
+  TYPE.A,
+  TYPE.AAAA,
+  TYPE.CNAME,
+  TYPE.HTTPS,
+  TYPE.SVCB,
+  TYPE.SRV,
+  TYPE.PTR,
+  TYPE.MX,
+]);
+
+export const POLICY_DEFAULTS = {
+  peers: "allow",
+  host: "deny",
+  private: "deny",
+  addresses: "names",
+  keepMs: 3_600_000,
+  newNamesPerMinute: 60,
+  types: WILDCARD_TYPES,
+} as const satisfies Partial<Policy>;
+
+export const POLICY_LIMITS = {
+  /** Each is matched with each container whenever containers change. */
+  policies: 100,
+  rules: 2_000,
+  /** The kernel compares a new connection with each. */
+  enforcedBlocks: 500,
+  scopes: 50,
+  types: 30,
+  newNamesPerMinute: 10_000,
+  keepMs: 7 * 86_400_000,
+} as const;

@@ -3,7 +3,7 @@
  * the networks whose containers are refused everything until they are known.
  */
 import { LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
-import type { ClosedNetwork } from "../model/closed-network.ts";
+import type { ClosedNetwork } from "../model/policy.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
@@ -16,7 +16,7 @@ import {
   ofProtocol,
 } from "../../kernel/nft-expressions.ts";
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
-import { rejections } from "./container-rules.ts";
+import { rejections, NEIGHBOUR_MESSAGES } from "./container-rules.ts";
 import type { Rule } from "../../kernel/nft-table.ts";
 import {
   ADDRESS_LENGTHS,
@@ -32,7 +32,6 @@ import {
   whoPlan,
   TABLES,
 } from "./layout.ts";
-import { NEIGHBOUR_MESSAGES } from "./link-rules.ts";
 import {
   LABELS,
   PROTOCOLS,

@@ -4,8 +4,7 @@
  * So a chain may be added here; one that has another meaning, or a set with other keys, needs a new name of the tables.
  */
 import * as nft from "../../kernel/nft-constants.ts";
-import { PORT_FIELDS_BYTES } from "../../kernel/nft-port-key.ts";
-import { NftTable, type SetPlan } from "../../kernel/nft-table.ts";
+import { NftTable, type SetPlan, PORT_FIELDS_BYTES } from "../../kernel/nft-table.ts";
 
 const NFPROTO_INET = 1;
 const NFPROTO_NETDEV = 5;

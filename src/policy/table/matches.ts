@@ -21,7 +21,7 @@ import {
   ofProtocol,
 } from "../../kernel/nft-expressions.ts";
 import { RTN_UNICAST } from "../../kernel/rtnetlink-constants.ts";
-import type { AddressBlock } from "../../base/model/address-block.ts";
+import type { AddressBlock } from "../../base/model/address.ts";
 import type { AddressLength } from "./layout.ts";
 
 export const PROTOCOLS = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;

@@ -7,10 +7,10 @@ import { parseType } from "../../base/dns/record-type.ts";
 import { plain } from "../../base/model/address.ts";
 import { FOREIGN_SOURCES, type LocalSourceKey, localSourceOf } from "../../base/model/local-source.ts";
 import { isLiteralName, readPattern } from "../../base/model/name-pattern.ts";
-import { isPrivate } from "../judge/private-address.ts";
-import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy-defaults.ts";
+import { isPrivate } from "../judge/compiled-policy.ts";
+import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy.ts";
 import { readRule } from "../model/policy-rule.ts";
-import { sharedBelow } from "../model/shared-domains.ts";
+import { sharedBelow } from "../model/policy-warnings.ts";
 import type { ContainerTraffic, Traffic } from "./traffic.ts";
 
 /** A domain like co.uk, of which the list of shared domains does not have all. */

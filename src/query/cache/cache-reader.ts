@@ -11,17 +11,16 @@ import type { CachePolicy } from "../../base/model/upstream-policy.ts";
 import type { Route } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
-import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
+import { type CacheCounts, newCacheCounts } from "../record/meter.ts";
 import type { Outcome } from "../record/outcome.ts";
 import type { Repeatable } from "../repeater.ts";
 import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
 import { type RelayOptions, relay, relayFailure, rotateAddresses } from "../wire/relay.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
-import type { CacheEntry } from "./entry.ts";
-import { type LookupKey, keyHash } from "./key.ts";
+import { type CacheEntry, type LookupKey, keyHash } from "./entry.ts";
 import type { ReplyCache } from "./reply-cache.ts";
-import { NOT_SHAREABLE, requestsAuthentic, shareBits } from "./shareable.ts";
+import { NOT_SHAREABLE, requestsAuthentic, shareBits } from "../wire/hop-options.ts";
 
 /** The cache has no usable entry. */
 export const CACHE_MISS = 0;

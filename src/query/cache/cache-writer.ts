@@ -4,16 +4,16 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
+import type { UpstreamPolicy, CachePolicy } from "../../base/model/upstream-policy.ts";
 import type { Client } from "../client/client.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
 import type { FreshReply, SharedReply } from "../wire/shared-reply.ts";
-import type { CacheEntry } from "./entry.ts";
-import type { CacheKey } from "./key.ts";
-import { applyCacheTtl } from "./cache-ttl.ts";
+import type { CacheEntry, CacheKey } from "./entry.ts";
 import type { CacheReader } from "./cache-reader.ts";
-import { CacheOwners } from "./owners.ts";
-import type { CacheOwner, ReplyCache } from "./reply-cache.ts";
+import { type CacheOwner, type ReplyCache, newCacheOwner } from "./reply-cache.ts";
+import { setU32, u32 } from "../../base/dns/bytes.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { ttlOf } from "../../base/dns/record.ts";
 
 export interface CacheWriterParts {
   readonly behaviour: Behaviour;
@@ -121,4 +121,87 @@ export class CacheWriter {
   removeNamed(name: string | undefined): number {
     return this.#parts.cache.removeNamed(name);
   }
+}
+
+/**
+ * Which container the cache entries are charged to. When a container is detached, entries that only it
+ * could use are removed, and the others are charged to no container.
+ */
+class CacheOwners {
+  readonly #cache: ReplyCache;
+  readonly #isShared: (scope: number) => boolean;
+  readonly #detached = newCacheOwner();
+  readonly #owners = new WeakMap<Client, CacheOwner>();
+
+  constructor(cache: ReplyCache, isShared: (scope: number) => boolean) {
+    this.#cache = cache;
+    this.#isShared = isShared;
+  }
+
+  /** The usage of a container, if anything was cached for it; without one, that of detached containers. */
+  known(client: Client | undefined): CacheOwner | undefined {
+    return client === undefined ? this.#detached : this.#owners.get(client);
+  }
+
+  of(client: Client): CacheOwner {
+    if (client.isClosed) return this.#detached;
+    const known = this.#owners.get(client);
+    if (known !== undefined) return known;
+    const owner = newCacheOwner();
+    this.#owners.set(client, owner);
+    // A container may outlive this object, which new settings replace; the callback must not keep it alive.
+    const self = new WeakRef(this);
+    client.onClose(() => {
+      const owners = self.deref();
+      if (owners !== undefined) owners.#release(owner);
+    });
+    return owner;
+  }
+
+  #release(owner: CacheOwner): void {
+    this.#cache.transfer(owner, this.#detached, this.#isShared);
+  }
+}
+
+/**
+ * How long a reply is cached: as long as its records allow, or for a negative answer as its SOA says (RFC 2308), within
+ * the configured minimum and maximum. The TTLs in the reply are rewritten accordingly, so that clients count the same
+ * time as we do.
+ * Seconds for which a reply may be cached; 0: not at all. `secondsMax` is a further limit, for some sources.
+ */
+export function applyCacheTtl(reply: FreshReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
+  const seconds = Math.min(cacheSeconds(reply, policy), secondsMax);
+  const floor = Math.min(policy.ttlSecondsMin, secondsMax);
+  const ceiling = reply.isNegative ? Math.max(seconds, floor) : Math.min(policy.ttlSecondsMax, secondsMax);
+  const { bytes, start } = reply;
+  for (const at of reply.ttlOffsets) {
+    const ttl = Math.max(floor, Math.min(ceiling, ttlOf(u32(bytes, start + at))));
+    setU32(bytes, start + at, ttl);
+  }
+  return seconds;
+}
+
+/** Why a reply is not cached, for `dns11 explain`. */
+export function notCachedReason({ rcode, isTruncated, isNegative, soaSeconds }: FreshReply): string {
+  if (isTruncated) return "the reply is truncated";
+  if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return "the reply has an error code";
+  if (isNegative && soaSeconds === undefined) return "a negative reply without an SOA record";
+  return "its TTL is 0, or the settings of the cache exclude it";
+}
+
+function cacheSeconds(reply: FreshReply, policy: CachePolicy): number {
+  const isAnswer = reply.rcode === RCODE.NOERROR || reply.rcode === RCODE.NXDOMAIN;
+  if (!isAnswer || reply.isTruncated) return 0;
+  const { ttlSecondsMin, ttlSecondsMax, negativeSecondsMax, negativeSecondsWithoutSoa } = policy;
+  if (!reply.isNegative) return clamp(reply.ttlSeconds ?? 0, ttlSecondsMin, ttlSecondsMax);
+  if (negativeSecondsMax === 0) return 0;
+  const negative = reply.soaSeconds ?? negativeSecondsWithoutSoa;
+  // A CNAME chain that ends in a negative answer is cached no longer than its CNAMEs.
+  const chain = reply.answers > 0 ? (reply.ttlSeconds ?? 0) : Number.POSITIVE_INFINITY;
+  const isReferral = reply.soaSeconds === undefined && negativeSecondsWithoutSoa === 0;
+  return isReferral ? 0 : clamp(Math.min(negative, chain), ttlSecondsMin, negativeSecondsMax);
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
 }

@@ -6,13 +6,12 @@
  * An entry is a view of a row and is valid until the cache changes. Code that must wait keeps the key and looks it up
  * again.
  */
-import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { setU16, u16, copyBytes } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
-import { copyBytes } from "../../base/lib/bytes.ts";
 import { Cells } from "./cells.ts";
 import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
-import type { CacheKey, LookupKey } from "./key.ts";
+import { hashByte, hashNumber } from "../../base/model/label-table.ts";
 
 /** Columns of 32-bit numbers. */
 const WORDS = 10;
@@ -343,4 +342,42 @@ export class CacheEntry {
   #setTime(time: number, ms: number): void {
     this.#columns.times[this.row * TIMES + time] = ms;
   }
+}
+
+/** Everything but the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
+interface KeyFields {
+  /** It is over the name and all fields below. */
+  readonly hash: number;
+  readonly type: number;
+  readonly bits: number;
+  readonly scope: number;
+}
+
+/** What a reply is found by: the question, and the list of servers that it was sent to. */
+export interface CacheKey extends KeyFields {
+  /**
+   * Lower-case wire labels, one character per byte: a key may be held for long, and a string is the cheapest object for
+   * bytes.
+   */
+  readonly name: string;
+}
+
+/** A key whose name is still in the query's buffer; its first `length` bytes count. */
+export interface LookupKey extends KeyFields {
+  readonly name: Uint8Array;
+  readonly length: number;
+}
+
+/** Keeps the hash within a small integer, which a Map holds without a box. */
+const SMALL = 0x3fffffff;
+
+/** The hash of a key; `nameHash` is that of the name alone. */
+export function keyHash(nameHash: number, type: number, bits: number, scope: number): number {
+  let hash = hashByte(hashByte(nameHash, type & 0xff), type >> 8);
+  hash = hashNumber(hashNumber(hash, bits), scope);
+  return hash & SMALL;
+}
+
+export function isSameKey(one: CacheKey, other: CacheKey): boolean {
+  return one.type === other.type && one.bits === other.bits && one.scope === other.scope && one.name === other.name;
 }

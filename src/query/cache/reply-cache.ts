@@ -10,9 +10,8 @@ import { NAME_BYTES_MAX } from "../../base/dns/name.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { CELL_COST, cellsFor } from "./cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
-import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
-import { COLUMNS_COST, Columns, EntryDraft, CacheEntry } from "./entry.ts";
-import type { CacheKey, LookupKey } from "./key.ts";
+import { type CacheCounts, newCacheCounts } from "../record/meter.ts";
+import { COLUMNS_COST, Columns, EntryDraft, CacheEntry, type CacheKey, type LookupKey } from "./entry.ts";
 
 /** The entries of one container as a list, the most recently used last. */
 export interface CacheOwner {

@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { RateLimit } from "../../base/lib/rate-limit.ts";
-import { type DockerAnswer, type DockerAnswers, type DockerAsk, askKey } from "../../base/model/docker-ask.ts";
+import { type DockerAnswer, type DockerAnswers, type DockerAsk, askKey } from "../../base/model/visible-names.ts";
 
 type Known = Extract<DockerAnswer, { kind: "known" }>;
 

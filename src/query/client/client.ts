@@ -8,19 +8,16 @@ import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { AnswerFilter } from "../answer-filter.ts";
 import { FailureTable } from "../failures/failure-table.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
-import type { Disclosure } from "../disclosure.ts";
 import type { Repeater } from "../repeater.ts";
-import type { QueryTap } from "../tap.ts";
-import type { QueryJudge } from "../verdict.ts";
+import type { QueryTap, Disclosure } from "../tap.ts";
+import type { QueryJudge, AnswerFilter } from "../verdict.ts";
 import { AskedAnswers } from "./asked-answers.ts";
 import { RecentCounts } from "./recent-counts.ts";
-import { Slots } from "./slots.ts";
+import { Slots, type Shares, sharePools } from "./slots.ts";
 import { StreamTurn } from "./stream-turn.ts";
-import { type Shares, sharePools } from "./shares.ts";
 
 /** Distinguishes the ports of the two transports. */
 const STREAM = 0x10000;

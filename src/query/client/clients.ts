@@ -2,15 +2,14 @@
  * Clients: the clients of all containers, by container ID. Whoever acts for a container, or reports on it, finds here the
  * client that its queries belong to.
  */
-import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
+import type { RecentCountsReport } from "../../api/status.ts";
 import type { View } from "../../base/model/view.ts";
-import type { FailureTables } from "../failures/failure-tables.ts";
+import type { FailureTables } from "../failures/failure-table.ts";
 import type { QueryHistories } from "../history/query-histories.ts";
 import { Client, type Dial } from "./client.ts";
 import { Minutes } from "./recent-counts.ts";
 import type { OutcomeNote } from "./client.ts";
-import type { SharePools } from "./shares.ts";
-import { type SlotLimit, Slots } from "./slots.ts";
+import { type SlotLimit, Slots, type SharePools } from "./slots.ts";
 
 /** It knows the clients of all containers, and may note what they ask and are answered. */
 export interface QueryObserver {

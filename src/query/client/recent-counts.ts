@@ -3,7 +3,7 @@
  * rest of the minute before as if its queries were spread evenly. Counting stays as it is: once a minute, the counters of all
  * clients are noted.
  */
-import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
+import type { RecentCountsReport } from "../../api/status.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -6,7 +6,16 @@
 import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
+import {
+  MESSAGE_BYTES_MAX,
+  AD,
+  ADDITIONALS_AT,
+  CODES_AT,
+  FLAGS_AT,
+  HEADER_BYTES,
+  QUESTIONS_AT,
+  RD,
+} from "../../base/dns/header.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { Places } from "../../base/lib/places.ts";
@@ -16,31 +25,41 @@ import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
 import { missingText, serverText } from "../../base/model/server-text.ts";
 import type { Route } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
-import type { DeferredQuery } from "../ports.ts";
-import { notCachedReason } from "../cache/cache-ttl.ts";
-import { CacheWriter } from "../cache/cache-writer.ts";
+import type { DeferredQuery, Forward } from "../ports.ts";
+import { CacheWriter, notCachedReason } from "../cache/cache-writer.ts";
 import { type CacheReader, STALE_AGE, staleError } from "../cache/cache-reader.ts";
-import type { CacheEntry } from "../cache/entry.ts";
-import { type CacheKey, isSameKey } from "../cache/key.ts";
+import { type CacheEntry, type CacheKey, isSameKey, keyHash } from "../cache/entry.ts";
 import type { CacheOwner, ReplyCache } from "../cache/reply-cache.ts";
-import { NOT_SHAREABLE, isDnssecOk, requestsAuthentic } from "../cache/shareable.ts";
 import type { Meter } from "../record/meter.ts";
-import type { Forward } from "../ports.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
 import { AnswerGate } from "../gate/answer-gate.ts";
-import { sentQuery } from "../gate/sent-query.ts";
+import { sentQuery } from "../gate/recent-answers.ts";
 import type { Trace } from "../trace.ts";
-import { withoutHopByHop } from "../wire/hop-options.ts";
+import {
+  withoutHopByHop,
+  untoldReply,
+  NOT_SHAREABLE,
+  isDnssecOk,
+  requestsAuthentic,
+  upstreamFlags,
+} from "../wire/hop-options.ts";
 import { type FreshReply, readFreshReply } from "../wire/shared-reply.ts";
-import { untoldReply } from "../wire/told-query.ts";
-import { Admission } from "./admission.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Admission } from "./failed-reply.ts";
 import { Waiter } from "./waiter.ts";
-import type { EarlierReply, UpstreamQueryHooks, UpstreamResult } from "./upstream-query-plan.ts";
+import {
+  type EarlierReply,
+  type UpstreamQueryHooks,
+  type UpstreamResult,
+  type UpstreamQueryPlan,
+  Deadlines,
+} from "./upstream-query-plan.ts";
 import { besideDocker } from "./server-order.ts";
-import { queryFor, queryForKey } from "./shared-query.ts";
-import { type UpstreamRequest, InFlightQuery, cacheKeyOf, hasSignedWaiter } from "./in-flight-query.ts";
 import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
+import { setU16, copyBytes } from "../../base/dns/bytes.ts";
+import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
+import { queryOf } from "../../base/dns/query.ts";
+import type { Nameserver } from "../upstream/nameserver.ts";
+import { UpstreamQuery } from "./upstream-query.ts";
 
 /** Called for each client query that servers have failed. */
 type OnFailure = (reason: string, client: Client, query: Pick<DeferredQuery, "name" | "type">) => void;
@@ -501,4 +520,74 @@ const NO_NAMESERVER = "no upstream server is available to this container";
 function noServerReason({ servers, missing = [] }: Route): string {
   if (servers.length > 0 || missing.length === 0) return NO_NAMESERVER;
   return missing.map((each) => missingText(each)).join("; ");
+}
+
+/** What the client's query has beside its question. */
+interface Extras {
+  readonly hasOpt: boolean;
+  readonly isAuthentic: boolean;
+}
+
+/**
+ * The upstream query that is sent for all clients with the same question, whatever the options of the first. It has EDNS and AD only
+ * if that client has them: there are servers and networks that drop what is more than a question, and their clients ask without.
+ * A query for the question of a cache key.
+ */
+function queryForKey({ name, type }: CacheKey): Buffer {
+  return queryOf({ labels: Buffer.from(name, "latin1"), type });
+}
+
+/** Header and question of a client's query, with our own OPT in place of the client's. */
+function queryFor(message: Buffer, questionEnd: number, bits: number, { hasOpt, isAuthentic }: Extras): Buffer {
+  // From the pool: a separate buffer would be one more object for the garbage collector.
+  const query = Buffer.allocUnsafe(questionEnd + (hasOpt ? OPT_BYTES : 0)).fill(0, 0, HEADER_BYTES);
+  copyBytes(message, HEADER_BYTES, questionEnd, query, HEADER_BYTES);
+  query[FLAGS_AT] = RD;
+  query[CODES_AT] = upstreamFlags(bits) | (isAuthentic ? AD : 0);
+  setU16(query, QUESTIONS_AT, 1);
+  if (!hasOpt) return query;
+  setU16(query, ADDITIONALS_AT, 1);
+  writeOpt(query, questionEnd, 0, isDnssecOk(bits));
+  return query;
+}
+
+/** What is queried, and for which clients. */
+interface UpstreamRequest {
+  readonly client: Client;
+  readonly serverList: ServerList;
+  /** Servers of the list that loop back to the client. */
+  readonly looping?: readonly Nameserver[];
+  /** Undefined for a query that cannot be shared. */
+  readonly key: CacheKey | undefined;
+  readonly waiters: Waiter[];
+  /** The query to send, and where its question ends. */
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  /** It refreshes a cache entry. */
+  readonly isRefresh?: boolean;
+}
+
+/**
+ * An upstream query with its waiters. It is one object, because there may be thousands, and everything
+ * that is alive when the garbage collector runs adds to its pause.
+ */
+class InFlightQuery extends UpstreamQuery {
+  readonly request: UpstreamRequest;
+  /** Among all that are in flight. */
+  running = -1;
+
+  constructor(request: UpstreamRequest, plan: UpstreamQueryPlan, hooks: UpstreamQueryHooks) {
+    super(plan, hooks);
+    this.request = request;
+  }
+}
+
+/** The key for merging queries and caching replies. */
+function cacheKeyOf({ deferred }: Waiter, { scope }: ServerList): CacheKey {
+  const { name, nameHash, type, bits } = deferred;
+  return { hash: keyHash(nameHash, type, bits, scope), name, type, bits, scope };
+}
+
+function hasSignedWaiter(waiters: readonly Waiter[]): boolean {
+  return waiters.some(({ deferred }) => deferred.signature !== undefined);
 }

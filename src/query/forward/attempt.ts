@@ -5,16 +5,14 @@
 import { createSocket } from "node:dgram";
 import { Socket } from "node:net";
 
-import { FLAGS_AT, idOf } from "../../base/dns/header.ts";
-import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
+import { FLAGS_AT, idOf, MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/header.ts";
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
-import { withLength } from "../../base/lib/framing.ts";
 import type { DeferredQuery } from "../ports.ts";
-import { StreamReader } from "../../base/lib/stream-reader.ts";
+import { StreamReader, withLength } from "../../base/lib/stream-reader.ts";
 import type { StreamTurn } from "../client/stream-turn.ts";
 import { TlsConnection, type TlsTarget } from "../upstream/tls-connection.ts";
 import type { Exchange } from "../upstream/udp-socket.ts";
-import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
+import { type UpstreamReply, readReply } from "../wire/scrub.ts";
 
 export type AttemptResult =
   | { readonly kind: "reply"; readonly reply: UpstreamReply }

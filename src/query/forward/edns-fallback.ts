@@ -7,8 +7,8 @@ import { AD, ADDITIONALS_AT, CODES_AT, RCODE_BITS } from "../../base/dns/header.
 import { DO, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
-import { toldQuery } from "../wire/told-query.ts";
-import type { UpstreamReply } from "../wire/upstream-reply.ts";
+import { toldQuery } from "../wire/hop-options.ts";
+import type { UpstreamReply } from "../wire/scrub.ts";
 import type { UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { UpstreamCandidate } from "./server-order.ts";
 

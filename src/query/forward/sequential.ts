@@ -7,10 +7,9 @@
  * read a signed reply. So the first server is skipped, and the others get the query without the signature.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
-import { ADDITIONALS_AT, clearRcode } from "../../base/dns/header.ts";
+import { ADDITIONALS_AT, clearRcode, MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/header.ts";
 import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
-import { MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
@@ -18,11 +17,11 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { filteredReply } from "../answer-filter.ts";
+import { filteredReply } from "../verdict.ts";
 import type { Client } from "../client/client.ts";
 import { AnswerGate } from "../gate/answer-gate.ts";
 import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
-import { sentQuery, restoreQuestion } from "../gate/sent-query.ts";
+import { sentQuery, restoreQuestion } from "../gate/recent-answers.ts";
 import type { DeferredQuery, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import type { Meter, UpstreamFailure } from "../record/meter.ts";
@@ -30,7 +29,7 @@ import { replyToAlias } from "../wire/alias.ts";
 import { Question } from "../wire/question.ts";
 import { failure } from "../wire/reply.ts";
 import { UpstreamJournal } from "../trace.ts";
-import { Admission } from "./admission.ts";
+import { Admission } from "./failed-reply.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "./attempt.ts";
 
 /** Read before the next query is answered, so one serves all. */

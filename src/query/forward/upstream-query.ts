@@ -23,14 +23,12 @@ import { guard } from "../../base/lib/guard.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { UpstreamFailure } from "../record/meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
-import { zoneOf } from "../upstream/zone.ts";
-import { scrub } from "../wire/scrub.ts";
+import { zoneOf } from "../upstream/loop-guard.ts";
+import { scrub, type UpstreamReply, readReply } from "../wire/scrub.ts";
 import { readFreshReply } from "../wire/shared-reply.ts";
-import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { UpstreamJournal } from "../trace.ts";
-import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
+import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult, DeadlineTarget } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
-import type { DeadlineTarget } from "./deadlines.ts";
 import {
   AUTHENTIC,
   concernsClient,

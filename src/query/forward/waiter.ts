@@ -2,7 +2,7 @@
  * Waiter: a client query that waits for an upstream reply, and how it gets its reply: with its own id, letter case and
  * size limit, and only with the records and flags that it requested.
  */
-import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { setU16, u16, copyBytes } from "../../base/dns/bytes.ts";
 import {
   ANSWERS_AT,
   HEADER_BYTES,
@@ -12,22 +12,20 @@ import {
   idOf,
   rcodeOf,
   setTruncated,
+  MESSAGE_BYTES_MAX,
 } from "../../base/dns/header.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
-import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
-import { copyBytes } from "../../base/lib/bytes.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
-import { filteredReply } from "../answer-filter.ts";
+import { filteredReply } from "../verdict.ts";
 import type { Client } from "../client/client.ts";
-import { requestsAuthentic } from "../cache/shareable.ts";
 import type { AnswerGate } from "../gate/answer-gate.ts";
 import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
-import { restoreQuestion } from "../gate/sent-query.ts";
+import { restoreQuestion } from "../gate/recent-answers.ts";
 import { type DeferredQuery, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import { replyToAlias } from "../wire/alias.ts";
-import { withoutHopByHop } from "../wire/hop-options.ts";
+import { withoutHopByHop, requestsAuthentic } from "../wire/hop-options.ts";
 import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
 import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";

@@ -3,11 +3,10 @@
  * it goes on. A container without a policy is asked for in one branch for each step.
  */
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { DockerAsk } from "../../base/model/docker-ask.ts";
 import { FOREIGN_SOURCES, type LocalSource } from "../../base/model/local-source.ts";
 import { QUERY_RESULT, QUERY_RESULTS } from "../../base/model/query-record.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
-import type { QuestionName } from "../../base/model/visible-names.ts";
+import { StoredName } from "../../base/model/label-table.ts";
+import type { QuestionName, DockerAsk } from "../../base/model/visible-names.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { isMetaType } from "../../base/dns/record-type.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
@@ -16,9 +15,8 @@ import { DEFERRED, type HeldAnswer, UNDECIDED } from "../ports.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
 import type { AliasLink } from "../wire/alias.ts";
-import { makeBare } from "../wire/bare-query.ts";
 import type { Question } from "../wire/question.ts";
-import { type RefusedOptions, refusedReply } from "../wire/refused-reply.ts";
+import { type RefusedOptions, refusedReply, makeBare } from "../wire/refusal.ts";
 import { relayFailure } from "../wire/relay.ts";
 import { type AnswerGate, questionEndOf, refusalError } from "./answer-gate.ts";
 import { recentKey, repeatAnswer } from "./recent-answers.ts";

@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { QueryNames } from "../../base/model/query-record.ts";
-import { type RecordingPolicy, changePolicy, recordingPolicy } from "../record/recording-policy.ts";
+import { type RecordingPolicy, changePolicy, recordingPolicy } from "../record/tables-by-container.ts";
 import { QueryHistory } from "./query-history.ts";
 
 export class QueryHistories {

@@ -4,7 +4,7 @@
  */
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
-import { ClientConnections } from "./client-connections.ts";
+import { ClientConnections } from "./tcp.ts";
 import { Listeners, type SocketPair } from "./listeners.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { type UdpParts, sendersOf } from "./udp.ts";

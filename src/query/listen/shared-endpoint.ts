@@ -4,15 +4,17 @@
  * if it is not served otherwise, one that is opened with its first query.
  */
 import { type Socket, isIPv6 } from "node:net";
-
 import { type AddressKey, addressBytes, addressKey, plain } from "../../base/model/address.ts";
 import type { View } from "../../base/model/view.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import type { Client } from "../client/client.ts";
-import { ClientConnections } from "./client-connections.ts";
+import { ClientConnections } from "./tcp.ts";
 import type { EndpointParts } from "./endpoint.ts";
 import { Listeners, type SocketPair } from "./listeners.ts";
-import { WaitingRoom, type WaitingSocket } from "./waiting-room.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { UdpWatch } from "../../kernel/udp-watch.ts";
+import type { PacketSource } from "./udp.ts";
 
 export interface SharedEndpointParts extends EndpointParts {
   /** The client that a container has now. */
@@ -182,4 +184,80 @@ export class SharedEndpoint {
 /** A link-local address has a zone, and is nobody's. */
 function keyOf(address: string): AddressKey {
   return addressKey(addressBytes(address) ?? new Uint8Array(16));
+}
+
+/** A bound UDP socket. */
+interface WaitingSocket {
+  readonly udp: number;
+  readonly listening: { readonly address: string };
+}
+
+interface WaitingRoomParts {
+  /** Whether the address is a container's. */
+  readonly isKnown: (address: string) => boolean;
+  /** Answers a query; returns whether there is somebody to answer. */
+  readonly deliver: (message: Buffer, source: PacketSource) => boolean;
+}
+
+interface Waiting {
+  readonly message: Buffer;
+  readonly source: PacketSource;
+  readonly untilMs: number;
+}
+
+/**
+ * The first queries of containers that have just started. They come by links that nobody is known to have yet, some
+ * milliseconds before Docker has told whose they are; without the room they would be lost, and a C library asks again after
+ * seconds. A query is answered when its address becomes a container's; the answer goes to that address, whoever has sent it.
+ */
+class WaitingRoom {
+  readonly #parts: WaitingRoomParts;
+  readonly #watches: UdpWatch[] = [];
+  #waiting: Waiting[] = [];
+  /** Others read the queries now. */
+  isPaused = false;
+
+  constructor(parts: WaitingRoomParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes ownership of the sockets. If it cannot read one of them, closes all, and throws. */
+  add(sockets: readonly WaitingSocket[]): void {
+    const unused = new Set(sockets.map(({ udp }) => udp));
+    const onMessage = (message: Buffer, source: PacketSource): void => this.#keep(message, source);
+    const onError = (error: Error): void => guard.report(error, "udp");
+    try {
+      for (const { udp, listening } of sockets) {
+        this.#watches.push(new UdpWatch(udp, isIPv6(listening.address) ? 6 : 4, onMessage, onError));
+        unused.delete(udp);
+      }
+    } catch (error) {
+      for (const fd of unused) closeQuietly(fd);
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Other containers have addresses now, or what they see is known. */
+  release(): void {
+    if (this.#waiting.length === 0 || this.isPaused) return;
+    const nowMs = performance.now();
+    this.#waiting = this.#waiting.filter(({ message, source, untilMs }) => {
+      return untilMs > nowMs && !this.#parts.deliver(message, source);
+    });
+  }
+
+  close(): void {
+    for (const watch of this.#watches) watch.close();
+    this.#waiting = [];
+  }
+
+  /** An address that is known already came by somebody else's link. */
+  #keep(message: Buffer, source: PacketSource): void {
+    if (this.isPaused || message.length > LIMITS.udpQueryBytes || this.#parts.isKnown(source.address)) return;
+    const nowMs = performance.now();
+    this.#waiting = this.#waiting.filter(({ untilMs }) => untilMs > nowMs);
+    if (this.#waiting.length >= LIMITS.listenerWaiting) return;
+    this.#waiting.push({ message, source, untilMs: nowMs + LIMITS.listenerWaitingMs });
+  }
 }

@@ -5,12 +5,11 @@
  */
 import type { Socket } from "node:net";
 
-import { type AddressBlock, isInBlock } from "../../base/model/address-block.ts";
-import { type AddressKey, plain } from "../../base/model/address.ts";
+import { type AddressKey, plain, type AddressBlock, isInBlock } from "../../base/model/address.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
-import { ClientConnections } from "./client-connections.ts";
+import { ClientConnections } from "./tcp.ts";
 import type { EndpointParts } from "./endpoint.ts";
 import { Listeners, type SocketPair } from "./listeners.ts";
 

@@ -13,10 +13,9 @@ import type { Socket } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { withLength } from "../../base/lib/framing.ts";
 import type { Client } from "../client/client.ts";
 import { type SyncAnswerer, DEFERRED, type Forward, type QueryMeter, SLOT_BYTES } from "../ports.ts";
-import { StreamReader } from "../../base/lib/stream-reader.ts";
+import { StreamReader, withLength } from "../../base/lib/stream-reader.ts";
 
 /** Shared by the connections of all namespaces; the writable fields change with the settings. */
 export interface TcpParts {

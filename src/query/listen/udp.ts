@@ -7,16 +7,14 @@
  * every reply: the number of a closed descriptor may already belong to another container's socket.
  */
 import { isIPv6 } from "node:net";
-
 import { LIMITS } from "../../base/limits.ts";
-import { closeQuietly, lostPackets, sendTo, waitingBytes } from "../../kernel/libc.ts";
+import { closeQuietly, lostPackets, sendTo, waitingBytes, threadMs } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import type { PacketBatch, PacketSender } from "../../kernel/packet-batch.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { type AddressKey, addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Client } from "../client/client.ts";
-import type { Turn } from "./turn.ts";
 import { type SyncAnswerer, DEFERRED, DROPPED, type DeferredQuery, type Forward, type QueryMeter } from "../ports.ts";
 
 /** Shared by the listeners of all namespaces; the writable fields change with the settings. */
@@ -283,5 +281,43 @@ export class UdpListener implements PacketSender<Client> {
     }
     this.#lastSenderAddress.writeUInt16BE(port, PORT_AT);
     return this.#lastSenderAddress;
+  }
+}
+
+interface TurnClocks {
+  readonly wallMs: () => number;
+  /** For how long this thread has had a processor. */
+  readonly ranMs: () => number;
+}
+
+const CLOCKS: TurnClocks = { wallMs: () => performance.now(), ranMs: threadMs };
+
+/**
+ * How long one socket's packets are answered before those of the others. The wall clock is cheap, but on a busy machine the
+ * kernel gives the processor to other programs meanwhile. So when it says that the turn is over, the thread gets as much time
+ * again, of its own: otherwise a turn would end after two packets, and the packets would come faster than they are answered.
+ */
+export class Turn {
+  readonly #lengthMs: number;
+  readonly #clocks: TurnClocks;
+  #startMs = 0;
+  /** Undefined until the wall clock has said that it is over. */
+  #ranMs: number | undefined;
+
+  constructor(lengthMs: number, clocks = CLOCKS) {
+    this.#lengthMs = lengthMs;
+    this.#clocks = clocks;
+  }
+
+  begin(): void {
+    this.#startMs = this.#clocks.wallMs();
+    this.#ranMs = undefined;
+  }
+
+  get isOver(): boolean {
+    if (this.#clocks.wallMs() - this.#startMs <= this.#lengthMs) return false;
+    const ranMs = this.#clocks.ranMs();
+    this.#ranMs ??= ranMs;
+    return ranMs - this.#ranMs > this.#lengthMs;
   }
 }

@@ -3,14 +3,13 @@
  * of RFC 6761 and its successors and, if configured, names without a dot and the reverse names of private addresses. A
  * domain-specific route takes precedence over all but the first.
  */
-import { presentedLabels, wireLabels } from "../../base/dns/name.ts";
+import { presentedLabels, wireLabels, sameBytes } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import { StoredName } from "../../base/model/stored-name.ts";
+import { StoredName } from "../../base/model/label-table.ts";
 import type { LocalOnlyPolicy } from "../../base/model/upstream-policy.ts";
 import type { Route, Upstreams } from "../../base/model/view.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
-import { type Suffix, endsWith, routeOf } from "./route.ts";
 
 /** A rule that keeps a name from being forwarded. */
 export type ForwardingRule =
@@ -36,13 +35,13 @@ export interface Forwarding {
   readonly rule: ForwardingRule | undefined;
 }
 
-const LOCALHOST = suffix("localhost");
-const LOOPBACK_REVERSE = [suffix("1.0.0.127.in-addr.arpa"), suffix(`1.${"0.".repeat(31)}ip6.arpa`)];
+const LOCALHOST = suffixOf("localhost");
+const LOOPBACK_REVERSE = [suffixOf("1.0.0.127.in-addr.arpa"), suffixOf(`1.${"0.".repeat(31)}ip6.arpa`)];
 
 /** They never exist: RFC 6761 (invalid), RFC 7686 (onion). */
-const NONEXISTENT = ["invalid", "onion"].map(suffix);
+const NONEXISTENT = ["invalid", "onion"].map(suffixOf);
 /** Discovery of the resolver's own encrypted endpoints: there are none (RFC 9462, 6.4). */
-const RESOLVER = suffix("resolver.arpa");
+const RESOLVER = suffixOf("resolver.arpa");
 
 /** RFC 6303: private, link-local and documentation addresses, which public DNS cannot know. */
 const PRIVATE_REVERSE = [
@@ -55,7 +54,7 @@ const PRIVATE_REVERSE = [
   "d.f.ip6.arpa",
   "c.f.ip6.arpa",
   ...["8", "9", "a", "b"].map((nibble) => `${nibble}.e.f.ip6.arpa`),
-].map(suffix);
+].map(suffixOf);
 
 export class ForwardingRules {
   readonly #behaviour: Pick<Behaviour, "answersSpecialNames">;
@@ -98,6 +97,25 @@ function specialName(name: QuestionName, type: number): SpecialName | undefined 
   return type === TYPE.PTR && LOOPBACK_REVERSE.some((each) => endsWith(name, each)) ? "loopback-reverse" : undefined;
 }
 
-function suffix(name: string): Suffix {
+function suffixOf(name: string): Suffix {
   return { suffix: wireLabels(name) as Uint8Array, labelCount: name.split(".").length };
+}
+
+export function routeOf(question: QuestionName, { routes }: Upstreams): Route {
+  const last = routes.length - 1;
+  for (let i = 0; i < last; i++) {
+    const route = routes[i] as Route;
+    if (endsWith(question, route)) return route;
+  }
+  return routes[last] as Route;
+}
+
+type Suffix = Pick<Route, "suffix" | "labelCount">;
+
+/** Compares whole labels, so that "notcorp.example" is not below "corp.example". */
+function endsWith(question: QuestionName, { suffix, labelCount }: Suffix): boolean {
+  const labels = question.labelCount - labelCount;
+  if (labels < 0) return false;
+  const start = question.lengthOf[labels] as number;
+  return question.foldedLength - start === suffix.length && sameBytes(question.folded, start, suffix, 0, suffix.length);
 }

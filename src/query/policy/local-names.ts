@@ -5,7 +5,6 @@
 import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import type { DockerAnswers, DockerAsk } from "../../base/model/docker-ask.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
   ASKED,
@@ -17,6 +16,8 @@ import {
   type NameAddresses,
   type QuestionName,
   type ReverseName,
+  type DockerAnswers,
+  type DockerAsk,
 } from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Question } from "../wire/question.ts";

@@ -13,8 +13,29 @@ import { LOCAL_SOURCES, type LocalSource } from "../../base/model/local-source.t
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
-import { newCacheCounts } from "./cache-counts.ts";
 import { type Outcome, STAGE } from "./outcome.ts";
+
+/**
+ * Counters of the cache. They never decrease, even when new settings replace the cache.
+ */
+export interface CacheCounts {
+  /** Answered from a fresh entry: with records, or with a negative answer. */
+  hits: number;
+  denials: number;
+  misses: number;
+  /** Stale answers, served because all servers failed. */
+  stale: number;
+  /** Answered SERVFAIL at once, because all servers had just failed. */
+  failures: number;
+  /** Refreshed before expiry. */
+  prefetches: number;
+  /** Removed to make room. */
+  evictions: number;
+}
+
+export function newCacheCounts(): CacheCounts {
+  return { hits: 0, denials: 0, misses: 0, stale: 0, failures: 0, prefetches: 0, evictions: 0 };
+}
 
 /** Types with their own series; all others are `other`, because clients can make up any number. */
 const TYPES: readonly number[] = [

@@ -2,6 +2,7 @@
  * TablesByContainer: what is recorded of each container, by its ID. The table of a container that has ended is kept for a while:
  * the container finds it when it starts again, and others can still read it. Opening one costs the same however many there are.
  */
+import type { QueryNames } from "../../base/model/query-record.ts";
 
 interface OpenTable<T> {
   readonly table: T;
@@ -62,4 +63,24 @@ export class TablesByContainer<T> {
       this.#ended.delete(id);
     }
   }
+}
+
+/**
+ * Whether queries are recorded, and with their names. One object is shared by all that record; it
+ * changes with the settings.
+ */
+export interface RecordingPolicy {
+  isEnabled: boolean;
+  hasNames: boolean;
+}
+
+export function recordingPolicy(names: QueryNames): RecordingPolicy {
+  return { isEnabled: names !== "off", hasNames: names === "full" };
+}
+
+/** Applies a setting; returns whether something that may have been recorded would not be recorded now. */
+export function changePolicy(policy: RecordingPolicy, names: QueryNames): boolean {
+  const { isEnabled, hasNames } = policy;
+  Object.assign(policy, recordingPolicy(names));
+  return (isEnabled && !policy.isEnabled) || (hasNames && !policy.hasNames);
 }

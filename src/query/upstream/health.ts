@@ -13,7 +13,7 @@
  *                                                                       |  trial query now and then
  */
 import { LIMITS } from "../../base/limits.ts";
-import { TLS_FAILED } from "../../base/model/tls-failure.ts";
+import { TLS_FAILED } from "../../base/model/view.ts";
 
 /** Weight of the newest sample in the moving averages, as in TCP (RFC 6298). */
 const GAIN = 1 / 8;

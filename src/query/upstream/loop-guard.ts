@@ -9,8 +9,7 @@
  * names below its own.
  */
 import { randomBytes } from "node:crypto";
-
-import { NAME_BYTES_MAX, presentation } from "../../base/dns/name.ts";
+import { NAME_BYTES_MAX, presentation, FOLD, LABEL_BYTES_MAX } from "../../base/dns/name.ts";
 import { queryOf } from "../../base/dns/query.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -18,6 +17,8 @@ import type { Client } from "../client/client.ts";
 import type { Nameserver } from "./nameserver.ts";
 import type { StreamPool } from "./stream-pool.ts";
 import type { Exchange } from "./udp-socket.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { HASH_BASIS, hashByte } from "../../base/model/label-table.ts";
 
 /** A server that forwards a container's queries back to us, for names with this suffix; "" for all names. */
 export interface Loop {
@@ -160,4 +161,29 @@ export function isBelow(name: string, suffix: string): boolean {
 
 function label(text: string): Buffer {
   return Buffer.from(String.fromCharCode(text.length) + text, "latin1");
+}
+
+/** Names with fewer than two labels are all in the root zone. */
+const ROOT = 0;
+
+/**
+ * An estimate of the zone that a queried name is in, as a number: a hash of its last two labels. Names that share them
+ * may have the same authoritative servers, so their failures say nothing about the server that was asked.
+ * `message` is a query with one question, its name not compressed; or other bytes, with the labels of a name at `start`.
+ */
+export function zoneOf(message: Uint8Array, start: number = HEADER_BYTES): number {
+  let at = start;
+  let last = 0;
+  let before = 0;
+  for (;;) {
+    const length = message[at] ?? 0;
+    if (length === 0 || length > LABEL_BYTES_MAX) break;
+    before = last;
+    last = at;
+    at += length + 1;
+  }
+  if (before === 0) return ROOT;
+  let hash = HASH_BASIS;
+  for (let i = before; i < at; i++) hash = hashByte(hash, FOLD[message[i] ?? 0] as number);
+  return hash >>> 0;
 }

@@ -9,7 +9,7 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { StreamTurn } from "../client/stream-turn.ts";
-import type { Disclosure } from "../disclosure.ts";
+import type { Disclosure } from "../tap.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import { ServerQueue } from "./server-queue.ts";
 import type { SocketPoolParts } from "./socket-pool.ts";

@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Share } from "../../base/lib/share.ts";
-import type { SpareDescriptors } from "../../kernel/spare-descriptors.ts";
+import type { SpareDescriptors } from "../../kernel/descriptors.ts";
 import type { Health } from "./health.ts";
 import { UpstreamSocket, type SocketErrors, type SocketParts } from "./udp-socket.ts";
 

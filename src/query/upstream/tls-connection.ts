@@ -15,9 +15,8 @@ import { type PeerCertificate, type TLSSocket, checkServerIdentity, connect } fr
 import { LIMITS } from "../../base/limits.ts";
 import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { shortened } from "../../base/lib/shortened.ts";
-import { TLS_FAILED, type TlsFailure, type TlsFailureKind } from "../../base/model/tls-failure.ts";
-import type { Server } from "../../base/model/view.ts";
+import { shortened } from "../../base/lib/text.ts";
+import { type Server, TLS_FAILED, type TlsFailure, type TlsFailureKind } from "../../base/model/view.ts";
 import { acknowledge } from "../../kernel/libc.ts";
 import type { StreamTurn } from "../client/stream-turn.ts";
 import type { TlsTrust, Trusted } from "./tls-trust.ts";

@@ -11,7 +11,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { inSlices } from "../../base/lib/slices.ts";
-import type { TlsFailure } from "../../base/model/tls-failure.ts";
+import type { TlsFailure } from "../../base/model/view.ts";
 import { readRegular } from "../../kernel/regular-file.ts";
 
 /** Where distributions keep them: Debian and Alpine, Fedora, SUSE, others. */

@@ -4,11 +4,10 @@
  * waiting query; several that do not match indicate spoofing.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
-import { HEADER_BYTES, ID_AT, QUESTIONS_AT, idOf, isReply, rcodeOf } from "../../base/dns/header.ts";
+import { HEADER_BYTES, ID_AT, QUESTIONS_AT, idOf, isReply, rcodeOf, MESSAGE_BYTES_MAX } from "../../base/dns/header.ts";
 import { FOLD } from "../../base/dns/name.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
-import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { errnoName, forceReceiveBuffer, lastErrno, send } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
@@ -17,7 +16,6 @@ import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import { codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import type { TurnBudget } from "./turn-budget.ts";
 
 /** One query that waits for its reply. Exactly one of the three callbacks is called, once. */
 export interface Exchange {
@@ -238,4 +236,33 @@ export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange
     if (FOLD[reply[at] as number] !== FOLD[message[at] as number]) return false;
   }
   return reply.compare(message, nameEnd, questionEnd, nameEnd, questionEnd) === 0;
+}
+
+/**
+ * How many upstream replies are processed per turn of the event loop, where a long one counts as several.
+ * Otherwise the replies for one container that queries as fast as it can would delay the queries of all others. The rest
+ * stays in the socket until the next turn.
+ */
+export class TurnBudget {
+  readonly #whole: number;
+  #left: number;
+  #isArmed = false;
+
+  constructor(whole: number) {
+    this.#whole = this.#left = whole;
+  }
+
+  get left(): number {
+    return this.#left;
+  }
+
+  spend(count: number): void {
+    this.#left -= count;
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => {
+      this.#isArmed = false;
+      this.#left = this.#whole;
+    });
+  }
 }

@@ -13,6 +13,7 @@ import {
   countAt,
   rcodeOf,
   setTruncated,
+  MESSAGE_BYTES_MAX,
 } from "../../base/dns/header.ts";
 import { POINTER, POINTER_BYTES, pointerTarget, pointerTo } from "../../base/dns/name.ts";
 import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
@@ -26,7 +27,6 @@ import {
   TTL_AT,
   writeRecord,
 } from "../../base/dns/record.ts";
-import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { type ChainEnd, addressBytesOf, writeChainEnd } from "./chain-end.ts";
 import { eachName } from "./data.ts";
 import { resetNameSteps, skipName } from "./name.ts";

@@ -3,12 +3,11 @@
  * musl before 1.2.4, would get names only, so the addresses are given to the name that was asked. The reply stays truncated: whoever
  * asks again over TCP gets all, and nobody may cache this.
  */
-import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { setU16, u16, copyBytes } from "../../base/dns/bytes.ts";
 import { AD, CODES_AT, setTruncated, writeCounts } from "../../base/dns/header.ts";
 import { POINTER_BYTES } from "../../base/dns/name.ts";
 import { QUESTION_FIXED_BYTES, QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../base/dns/record.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import { copyBytes } from "../../base/lib/bytes.ts";
 
 /** How long the data of an address are; 0 for other types. */
 export function addressBytesOf(type: number): 0 | 4 | 16 {

@@ -5,9 +5,8 @@
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import { areOptionsValid } from "./options.ts";
-import { areParametersValid } from "./service-parameters.ts";
 import { skipName } from "./name.ts";
+import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";
 
 /**
  * The fields of each type, one letter per field: a digit is that many octets, `G` sixteen, `n` a name, `N` names to the
@@ -219,4 +218,98 @@ function skipGateway(type: number, bytes: Uint8Array, start: number, at: number,
     default:
       return at;
   }
+}
+
+/**
+ * Validates EDNS options. As in Docker's library, an invalid option of a known code makes the whole message malformed;
+ * all other codes are opaque.
+ */
+export function areOptionsValid(bytes: Uint8Array, at: number, end: number): boolean {
+  let cursor = at;
+  while (cursor < end) {
+    const data = cursor + OPTION_FIXED_BYTES;
+    if (data > end) return false;
+    const dataEnd = data + u16(bytes, cursor + 2);
+    if (dataEnd > end || !isOptionValid(u16(bytes, cursor), bytes, data, dataEnd)) return false;
+    cursor = dataEnd;
+  }
+  return true;
+}
+
+function isOptionValid(code: number, bytes: Uint8Array, at: number, end: number): boolean {
+  const length = end - at;
+  switch (code) {
+    case OPTION.LLQ:
+      return length >= 18;
+    case OPTION.UPDATE_LEASE:
+      return length === 4 || length === 8;
+    case OPTION.CLIENT_SUBNET:
+      return isSubnetValid(bytes, at, length);
+    case OPTION.EXPIRE:
+      return length === 0 || length >= 4;
+    case OPTION.KEEPALIVE:
+      return length === 0 || length === 2;
+    case OPTION.EXTENDED_ERROR:
+    case OPTION.ZONE_VERSION:
+      return length >= 2;
+    case OPTION.REPORT_CHANNEL:
+      return skipName(bytes, at, at, end) !== -1;
+    default:
+      return true;
+  }
+}
+
+function isSubnetValid(bytes: Uint8Array, at: number, length: number): boolean {
+  if (length < 4) return false;
+  const family = u16(bytes, at);
+  const sourceBits = bytes[at + 2] as number;
+  const scopeBits = bytes[at + 3] as number;
+  if (family === 0) return sourceBits === 0;
+  const bitsMax = family === 1 ? 32 : family === 2 ? 128 : -1;
+  return sourceBits <= bitsMax && scopeBits <= bitsMax;
+}
+
+const RESERVED = 65535;
+
+/** Validates the service parameters of SVCB and HTTPS: keys in ascending order, and the values of known keys. */
+export function areParametersValid(bytes: Uint8Array, at: number, end: number): boolean {
+  let cursor = at;
+  let before = -1;
+  while (cursor < end) {
+    if (cursor + 4 > end) return false;
+    const key = u16(bytes, cursor);
+    const value = cursor + 4;
+    const valueEnd = value + u16(bytes, cursor + 2);
+    if (key <= before || key === RESERVED || valueEnd > end || !isValueValid(key, bytes, value, valueEnd)) return false;
+    before = key;
+    cursor = valueEnd;
+  }
+  return true;
+}
+
+function isValueValid(key: number, bytes: Uint8Array, at: number, end: number): boolean {
+  const length = end - at;
+  switch (key) {
+    case 0: // mandatory
+      return length % 2 === 0;
+    case 1: // protocols
+      return areProtocolsValid(bytes, at, end);
+    case 2: // no default protocol
+    case 8: // oblivious HTTP
+      return length === 0;
+    case 3: // port
+      return length === 2;
+    case 4: // IPv4 hint
+      return length > 0 && length % 4 === 0;
+    case 6: // IPv6 hint
+      return length > 0 && length % 16 === 0;
+    default:
+      return true;
+  }
+}
+
+function areProtocolsValid(bytes: Uint8Array, at: number, end: number): boolean {
+  let cursor = at;
+  while (cursor < end) cursor += 1 + (bytes[cursor] as number);
+  return cursor === end;
 }

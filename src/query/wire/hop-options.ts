@@ -2,17 +2,34 @@
  * HopOptions: EDNS options between two neighbours only, such as a cookie, which is that of one client and one server (RFC 7873). The
  * client is the neighbour of dns11, and so is the server; so neither gets those of the other.
  */
-import { setU16, u16 } from "../../base/dns/bytes.ts";
-import { SECTIONS, countAt } from "../../base/dns/header.ts";
-import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";
+import { setU16, u16, copyBytes } from "../../base/dns/bytes.ts";
+import {
+  SECTIONS,
+  countAt,
+  ADDITIONALS_AT,
+  ANSWERS_AT,
+  HEADER_BYTES,
+  AD,
+  AUTHORITIES_AT,
+  CD,
+  CODES_AT,
+  FLAGS_AT,
+  OPCODE,
+  RD,
+  opcodeOf,
+} from "../../base/dns/header.ts";
+import { OPTION, OPTION_FIXED_BYTES, OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
 import { resetNameSteps } from "./name.ts";
 import { Records } from "./records.ts";
+import { isMetaType } from "../../base/dns/record-type.ts";
+import { CLASS } from "../../base/dns/record.ts";
+import type { Question } from "./question.ts";
 
 const HOP_BY_HOP = new Set<number>([OPTION.NSID, OPTION.COOKIE, OPTION.KEEPALIVE, OPTION.PADDING]);
 const records = new Records();
 
 /** Whether all options are. */
-export function areOptionsHopByHop(bytes: Buffer, start: number, end: number): boolean {
+function areOptionsHopByHop(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at + OPTION_FIXED_BYTES <= end; at += OPTION_FIXED_BYTES + u16(bytes, at + 2)) {
     if (!HOP_BY_HOP.has(u16(bytes, at))) return false;
   }
@@ -36,4 +53,88 @@ export function withoutHopByHop(message: Buffer, questionEnd: number): Buffer {
   const shorter = Buffer.concat([message.subarray(0, optDataAt), ...kept, message.subarray(optDataEnd)]);
   if (optDataAt > 0) setU16(shorter, optDataAt - 2, optDataEnd - optDataAt - (message.length - shorter.length));
   return shorter;
+}
+
+/**
+ * A query that tells its server who asks, and what is left of its reply. Whatever the client has sent beside its question is
+ * left out, because it may claim to be somebody else; and what cannot be changed, because it is signed, could claim that, too.
+ * Header and question of a query, with our OPT and the option; without one, with our OPT alone.
+ */
+export function toldQuery(message: Buffer, questionEnd: number, option: Uint8Array): Buffer {
+  const query = Buffer.allocUnsafe(questionEnd + OPT_BYTES + option.length);
+  copyBytes(message, 0, questionEnd, query, 0);
+  query.fill(0, ANSWERS_AT, HEADER_BYTES);
+  setU16(query, ADDITIONALS_AT, 1);
+  const wantsDnssec = readRecords(message, questionEnd) && records.isDnssecOk;
+  const at = writeOpt(query, questionEnd, 0, wantsDnssec, option.length);
+  copyBytes(option, 0, option.length, query, at);
+  return query;
+}
+
+/** A reply as the client would have got it without us: without the option, and without an OPT if its query had none. */
+export function untoldReply(message: Buffer, questionEnd: number, hasOpt: boolean): Buffer {
+  if (!readRecords(message, questionEnd) || records.optDataAt === 0) return message;
+  const { optDataAt, optDataEnd } = records;
+  const optAt = optDataAt - OPT_BYTES;
+  const additionals = u16(message, ADDITIONALS_AT);
+  // As every server writes it: the last record, with the shortest name.
+  if (!hasOpt && message[optAt] === 0 && optDataEnd === message.length && additionals > 0) {
+    const shorter = Buffer.from(message.subarray(0, optAt));
+    setU16(shorter, ADDITIONALS_AT, additionals - 1);
+    return shorter;
+  }
+  const kept: Buffer[] = [];
+  for (let at = optDataAt; at + OPTION_FIXED_BYTES <= optDataEnd;) {
+    const end = at + OPTION_FIXED_BYTES + u16(message, at + 2);
+    if (u16(message, at) !== OPTION.CLIENT_SUBNET) kept.push(message.subarray(at, end));
+    at = end;
+  }
+  const shorter = Buffer.concat([message.subarray(0, optDataAt), ...kept, message.subarray(optDataEnd)]);
+  setU16(shorter, optDataAt - 2, optDataEnd - optDataAt - (message.length - shorter.length));
+  return shorter;
+}
+
+function readRecords(message: Buffer, questionEnd: number): boolean {
+  let count = 0;
+  for (let section = 0; section < SECTIONS; section++) count += u16(message, countAt(section));
+  resetNameSteps(message.length);
+  records.reset();
+  return records.walk(message, 0, questionEnd, message.length, count) !== -1;
+}
+
+/** With DNSSEC records, and without validation, are different answers to the same question (RFC 4035, 3.2). */
+const WITH_DNSSEC = 1;
+const UNCHECKED = 2;
+/**
+ * Which queries have an answer that clients may share: plain recursive ones of class IN. A query with anything else
+ * that may change its answer is forwarded as it is, and not cached.
+ * The answer is for this query only.
+ */
+export const NOT_SHAREABLE = -1;
+
+/** DO and CD as one number; NOT_SHAREABLE if the answer is for this query only. */
+export function shareBits(block: Buffer, question: Question): number {
+  const { offset, type, records: asked } = question;
+  const isRecursive = ((block[offset + FLAGS_AT] as number) & RD) !== 0;
+  if (opcodeOf(block, offset) !== OPCODE.QUERY || !isRecursive) return NOT_SHAREABLE;
+  if (type === 0 || isMetaType(type) || question.class !== CLASS.IN) return NOT_SHAREABLE;
+  if ((u16(block, offset + ANSWERS_AT) | u16(block, offset + AUTHORITIES_AT)) !== 0) return NOT_SHAREABLE;
+  if (asked.count !== asked.optCount || asked.optCount > 1) return NOT_SHAREABLE;
+  if (!areOptionsHopByHop(block, asked.optDataAt, asked.optDataEnd)) return NOT_SHAREABLE;
+  const isUnchecked = ((block[offset + CODES_AT] as number) & CD) !== 0;
+  return (asked.isDnssecOk ? WITH_DNSSEC : 0) | (isUnchecked ? UNCHECKED : 0);
+}
+
+export function isDnssecOk(bits: number): boolean {
+  return (bits & WITH_DNSSEC) !== 0;
+}
+
+/** The flags of the upstream query that follow from the key. */
+export function upstreamFlags(bits: number): number {
+  return (bits & UNCHECKED) === 0 ? 0 : CD;
+}
+
+/** Whether the header of a query requests the AD bit (RFC 6840, 5.7). */
+export function requestsAuthentic(query: Buffer, offset: number): boolean {
+  return ((query[offset + CODES_AT] as number) & AD) !== 0;
 }

@@ -2,7 +2,7 @@
  * Writes an upstream reply for a client, after the client's question: with the client's id, letter case and flags,
  * with TTLs counted down, and within the client's size limit. Every function returns the length of the message.
  */
-import { setU16, setU32, u16, u32 } from "../../base/dns/bytes.ts";
+import { setU16, setU32, u16, u32, copyBytes } from "../../base/dns/bytes.ts";
 import {
   AD,
   ADDITIONALS_AT,
@@ -25,7 +25,6 @@ import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import { copyBytes } from "../../base/lib/bytes.ts";
 import { type ChainEnd, addressBytesOf, isChainEnd, typeAsked, writeChainEnd } from "./chain-end.ts";
 import { type SharedReply, recordsOf } from "./shared-reply.ts";
 

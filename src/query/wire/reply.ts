@@ -19,13 +19,15 @@ import {
   opcodeOf,
   setTruncated,
   writeCounts,
+  MESSAGE_BYTES_MAX,
+  UDP_BYTES_MAX,
+  UDP_BYTES_MIN,
 } from "../../base/dns/header.ts";
 import { POINTER_BYTES } from "../../base/dns/name.ts";
 import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../base/dns/record.ts";
-import { MESSAGE_BYTES_MAX, UDP_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Question } from "./question.ts";
 

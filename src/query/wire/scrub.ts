@@ -17,6 +17,7 @@ import {
   SECTIONS,
   countAt,
   rcodeOf,
+  MESSAGE_BYTES_MAX,
 } from "../../base/dns/header.ts";
 import { FOLD, NAME_BYTES_MAX, POINTER, POINTER_BYTES, pointerTarget } from "../../base/dns/name.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
@@ -29,10 +30,12 @@ import {
   QUESTION_POINTER,
   RECORD_FIXED_BYTES,
 } from "../../base/dns/record.ts";
-import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { eachName } from "./data.ts";
 import { resetNameSteps, skipName } from "./name.ts";
+import { Records, isReadable } from "./records.ts";
+import { ERROR_CODE_BYTES } from "../../base/dns/extended-error.ts";
+import { OPTION, OPTION_FIXED_BYTES } from "../../base/dns/opt.ts";
 
 /** DNSSEC records, which may be owned by other names of the zone. */
 const PROOFS = new Set<number>([TYPE.DS, TYPE.RRSIG, TYPE.NSEC, TYPE.NSEC3]);
@@ -386,4 +389,89 @@ function ancestorsOf(name: string): string[] {
     above.push(name.slice(at));
   }
   return above;
+}
+
+/**
+ * The readable part of an upstream reply. Docker parses a reply and writes it again, so its clients get
+ * correct counts and no trailing bytes; the records themselves stay unchanged. Read strictly, it has no signature either, which
+ * is between the server and us, and extended errors that can be printed.
+ */
+export interface UpstreamReply {
+  readonly message: Buffer;
+  /** It has the upper bits from EDNS. */
+  readonly rcode: number;
+  /** The last record is a TSIG. */
+  readonly isSigned: boolean;
+}
+
+const records = new Records();
+
+/**
+ * Undefined if it cannot be parsed, as Docker's library or as a strict parser does. The reply is corrected in place if
+ * possible.
+ */
+export function readReply(message: Buffer, isStrict = false): UpstreamReply | undefined {
+  if (!isReadable(message, records, isStrict)) return undefined;
+  const { counts, end, missing, optRcode, lastType } = records;
+  const isSigned = lastType === TYPE.TSIG;
+  // Completed, it would exceed the size of a message and could not be sent.
+  if (message.length + missing > MESSAGE_BYTES_MAX) return undefined;
+  let isCorrected = false;
+  for (let section = 0; section < counts.length; section++) {
+    const at = countAt(section);
+    const count = counts[section] as number;
+    isCorrected ||= u16(message, at) !== count;
+    setU16(message, at, count);
+  }
+  // A name may point into the header, which has changed.
+  if (isCorrected && !isReadable(message, records, isStrict)) return undefined;
+  if (isStrict) cleanErrorTexts(message, records.optDataAt, records.optDataEnd);
+  // A bare header has no question, whatever its count says.
+  if (message.length === HEADER_BYTES) setU16(message, QUESTIONS_AT, 0);
+  const rcode = optRcode | rcodeOf(message);
+  if (isStrict && (isSigned || lastType === TYPE.SIG)) {
+    const unsigned = withoutLast(message);
+    return isReadable(unsigned, records, true) ? { message: unsigned, rcode, isSigned: false } : undefined;
+  }
+  if (missing > 0) return { message: Buffer.concat([message, Buffer.alloc(missing)]), rcode, isSigned };
+  return { message: end === message.length ? message : message.subarray(0, end), rcode, isSigned };
+}
+
+/** The message without its last record, a signature. */
+function withoutLast(message: Buffer): Buffer {
+  setU16(message, ADDITIONALS_AT, (records.counts[SECTIONS - 1] as number) - 1);
+  return message.subarray(0, records.lastAt);
+}
+
+/** Control characters manipulate terminals, bidirectional ones reverse what is read. */
+const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}]/gu;
+const NOT_ASCII = /[^ -~]/g;
+
+/**
+ * The text of an extended error that a server has sent (RFC 8914). It ends up in logs, terminals and pages, here and at
+ * the client.
+ * Replaces, in the options from `start`, what no text may contain, with question marks.
+ */
+function cleanErrorTexts(message: Buffer, start: number, end: number): void {
+  for (let at = start; at + OPTION_FIXED_BYTES <= end;) {
+    const after = at + OPTION_FIXED_BYTES + u16(message, at + 2);
+    if (after > end) return;
+    if (u16(message, at) === OPTION.EXTENDED_ERROR) {
+      cleanText(message.subarray(Math.min(after, at + OPTION_FIXED_BYTES + ERROR_CODE_BYTES), after));
+    }
+    at = after;
+  }
+}
+
+/** The length stays the same, because offsets in the message depend on it. */
+function cleanText(bytes: Buffer): void {
+  const text = bytes.toString();
+  const clean = bytes.equals(Buffer.from(text))
+    ? text.replaceAll(UNPRINTABLE, replaced)
+    : bytes.toString("latin1").replaceAll(NOT_ASCII, "?");
+  if (clean !== text) bytes.write(clean);
+}
+
+function replaced(character: string): string {
+  return "?".repeat(Buffer.byteLength(character));
 }

@@ -11,7 +11,7 @@ import { type EngineHost, closeEngineHost, socketPeerPid } from "../../container
 import { openOwnEngineHost } from "../../container/namespace/engine-owner.ts";
 import { checkEngine } from "../../container/preflight.ts";
 import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
-import { backoffMs } from "../../base/lib/backoff.ts";
+import { backoffMs } from "../../base/lib/retry.ts";
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { TargetSearch } from "../container-side.ts";
 

@@ -2,14 +2,13 @@
  * EnginePorts: what the control socket can read and do about an engine's containers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-
 import type { RepairReport } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
-import { openHostNetwork, tryReadContainerFile } from "../../container/namespace/engine-host.ts";
+import { openHostNetwork, tryReadContainerFile, type EngineHost } from "../../container/namespace/engine-host.ts";
 import { libcOf } from "../../container/namespace/container-libc.ts";
-import { listeningPorts } from "../../container/namespace/listening-ports.ts";
+import { listeningPorts } from "../../container/namespace/listeners.ts";
 import { withOwnFiles } from "../../container/namespace/own-files.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -28,7 +27,7 @@ import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
-import type { ComposeProjectText } from "../../base/model/compose-file.ts";
+import type { ComposeProjectText } from "../../base/model/compose.ts";
 import { fingerprintOfFiles } from "../../config/file/files.ts";
 import { readComposeInWorker } from "../../config/file/worker.ts";
 import type { ComposePlace } from "../../container/facts/compose.ts";
@@ -40,6 +39,10 @@ import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
+import type { Server } from "../../base/model/view.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { dialIn } from "../../container/namespace/dial.ts";
+import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 
 /** Whether a file has changed is looked at so often, if a cause needs it. */
 const LOOK_EVERY_MS = 200;
@@ -293,4 +296,28 @@ class ComposeProjects implements ComposeFiles {
 
 function isPath(file: string): boolean {
   return file.startsWith("/") && file.length <= PATH_LENGTH_MAX && !file.includes("\0");
+}
+
+interface NodeDialParts {
+  readonly containers: () => Iterable<ContainerFact>;
+  readonly host: () => EngineHost;
+  readonly runner: NamespaceRunner;
+}
+
+/**
+ * Sockets in the network namespace of a cluster's node, whose DNS servers have addresses of the cluster.
+ * Opens a socket where the server was found, if it is still that start of the node. Throws a Fault.
+ */
+export function nodeDial({ containers, host, runner }: NodeDialParts) {
+  return ({ container, ...server }: Server, type: "udp" | "tcp"): number => {
+    const node = [...containers()].find(({ name }) => name === container?.name);
+    if (node === undefined || node.startedAt !== container?.startedAt) throw new Fault("ENDED", "The node has ended");
+    const claim = { containerId: node.id, sandboxKey: node.sandboxKey, pid: node.pid };
+    const { fd } = proveNamespace(claim, host(), runner.homeId);
+    try {
+      return dialIn(runner, fd, server, type, true);
+    } finally {
+      closeQuietly(fd);
+    }
+  };
 }

@@ -2,11 +2,9 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
-import { allDone } from "../../base/lib/all-done.ts";
-import { eventLogger } from "../../base/log/event-logger.ts";
-import type { Gate } from "../../base/lib/gate.ts";
-import { ownRound } from "../../base/lib/own-round.ts";
-import { inSlices } from "../../base/lib/slices.ts";
+import { allDone, type Gate } from "../../base/lib/async.ts";
+import { eventLogger } from "../../base/log/log.ts";
+import { inSlices, ownRound } from "../../base/lib/slices.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import type { AttachMode, Attaching } from "../../container/attach/attach-mode.ts";
 import type { Decision } from "../../container/attach/decision.ts";
@@ -23,7 +21,7 @@ import { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import { labelKeysOf } from "../../container/facts/label-keys.ts";
 import { Roster } from "../../container/roster.ts";
-import { zoneAllocator } from "../../container/rules/zones.ts";
+import { zoneAllocator } from "../../container/rules/owned-tables.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
@@ -40,13 +38,10 @@ import type { SwarmNetworks } from "../../container/names/swarm/swarm-networks.t
 import type { Engine } from "../../container/watch/engine.ts";
 import { SwarmWatch } from "../../container/watch/swarm-watch.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
-import { AttachmentLog } from "./attachment-log.ts";
-import { nodeDial } from "./node-dial.ts";
-import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
+import { containersOf, insideOf, repairsOf, nodeDial } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
-import { EngineEvents } from "./engine-events.ts";
-import { EngineNetworks } from "./engine-networks.ts";
-import { hostGateway } from "./host-gateway.ts";
+import { EngineEvents, AttachmentLog } from "./engine-events.ts";
+import { EngineNetworks, hostGateway } from "./engine-networks.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { openBirths, startingHooks } from "./starting-containers.ts";
 import { StoppedContainers } from "./stopped-containers.ts";

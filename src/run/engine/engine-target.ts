@@ -12,7 +12,7 @@ import { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
 import type { ServeTarget, TargetSearch, ContainerSideParts } from "../container-side.ts";
 import { previewPlatform } from "../platform.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
-import { EventRing } from "../../control/history/event-ring.ts";
+import { EventRing } from "../../control/history/history-rings.ts";
 import { QueryReader } from "../../control/history/query-reader.ts";
 import type { FeatureCode } from "../../features/contract.ts";
 import { composeQuerySide } from "../query-side.ts";

@@ -1,7 +1,7 @@
 /**
  * OldNodes: KIND nodes, and containers in which features changed something, that a killed instance left changed.
  */
-import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
+import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-resolv-conf.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { Directory } from "../../container/registry/directory.ts";

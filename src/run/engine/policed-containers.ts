@@ -5,31 +5,33 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { codeOf, reasonOf } from "../../base/lib/fault.ts";
-import { OneAtATime } from "../../base/lib/one-at-a-time.ts";
-import { eventLogger } from "../../base/log/event-logger.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
-import { addressBytes } from "../../base/model/address.ts";
+import { OneAtATime } from "../../base/lib/async.ts";
+import { eventLogger, type ReportEvent } from "../../base/log/log.ts";
+import { addressBytes, type AddressBlock, blockText, readAddressBlock } from "../../base/model/address.ts";
 import { LISTENER_ADDRESS_BYTES } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
-import { sharedOwner } from "../../control/containers/find-container.ts";
+import { sharedOwner } from "../../control/situation/find-container.ts";
 import type { Directory } from "../../container/registry/directory.ts";
-import { userNamespaceOf } from "../../kernel/user-namespace.ts";
+import { userNamespaceOf } from "../../kernel/process.ts";
 import { networkFact } from "../../container/watch/translate.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
-import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
-import { HeldUntilKnown } from "../../policy/enforce/held-until-known.ts";
-import { Enforcement, type EnforcementState, isHolding } from "../../policy/enforce/enforcement.ts";
-import { BootClosing } from "../../policy/boot/boot-closing.ts";
-import { serviceFolder } from "../../policy/boot/closed-networks-file.ts";
-import { type AddressBlock, blockText, readAddressBlock } from "../../base/model/address-block.ts";
-import type { ClosedNetwork } from "../../policy/model/closed-network.ts";
+import {
+  Enforcement,
+  type EnforcementState,
+  isHolding,
+  type EnforcedContainer,
+  type EnforcedLink,
+  HeldUntilKnown,
+} from "../../policy/enforce/enforcement.ts";
+import { serviceFolder, BootClosing } from "../../policy/boot/closed-networks.ts";
+import type { ClosedNetwork } from "../../policy/model/policy.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import type { AnswerGate } from "../../query/gate/answer-gate.ts";
-import { LocalAddresses } from "../../kernel/local-addresses.ts";
+import { LocalAddresses } from "../../kernel/netlink-watch.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
 import type { EngineAccess } from "./engine-link.ts";

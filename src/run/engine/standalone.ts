@@ -17,7 +17,7 @@ import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
 import { apiFiles } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { explainFromInside } from "../../control/explain/explain.ts";
-import { namedContainer } from "../../control/containers/find-container.ts";
+import { namedContainer } from "../../control/situation/find-container.ts";
 import { lookup } from "../../control/explain/lookup.ts";
 import { type ContainerAccess, NO_FEATURE_FIELDS } from "../../control/situation/ports.ts";
 import type { SituationPorts } from "../../control/situation/situations.ts";

@@ -4,9 +4,8 @@
  */
 import { posix } from "node:path";
 
-import type { Gate } from "../../base/lib/gate.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
-import { hasOwnStack } from "../../container/facts/runtime.ts";
+import type { Gate } from "../../base/lib/async.ts";
+import { type ContainerFact, hasOwnStack } from "../../container/facts/fact.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 import { SANDBOX_FOLDER } from "../../container/namespace/find-sandbox.ts";
 import { SandboxBirths } from "../../container/namespace/sandbox-births.ts";

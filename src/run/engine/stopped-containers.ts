@@ -5,14 +5,13 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
+import { CoalescedCall } from "../../base/lib/async.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Engine } from "../../container/watch/engine.ts";
 import { type SplitLabels, splitLabels } from "../../container/facts/labels.ts";
 import type { ContainerJson, ListedJson } from "../../container/watch/engine-json.ts";
 import { ImageConfigs } from "../../container/watch/image-configs.ts";
-import type { StoppedContainer } from "../../control/causes/known-container.ts";
-import { fromInspect, fromList } from "../../control/causes/stopped-container.ts";
+import { type StoppedContainer, fromInspect, fromList } from "../../control/causes/known-container.ts";
 
 type EngineCalls = Pick<Engine, "notRunningContainers" | "container" | "image" | "labels" | "silentMs">;
 

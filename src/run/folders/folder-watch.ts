@@ -3,10 +3,10 @@
  * another folder.
  */
 import { type FSWatcher, watch } from "node:fs";
-
 import { LIMITS } from "../../base/limits.ts";
 import { fingerprintOfFolder } from "../../config/file/files.ts";
 import { DebounceTimer } from "../../container/watch/debounce-timer.ts";
+import type { NamedFolder } from "../../config/settings.ts";
 
 export class FolderWatch {
   readonly #onChange: () => void;
@@ -56,6 +56,41 @@ export class FolderWatch {
       this.#watcher.on("error", () => this.#watcher?.close());
     } catch {
       // The next poll tries again.
+    }
+  }
+}
+
+/** Follows the folders of other programs that settings come from. */
+export class FolderWatches {
+  readonly #onChange: () => void;
+  #isClosed = false;
+  readonly #watches = new Map<string, FolderWatch>();
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** These instead of those before. */
+  watch(folders: readonly NamedFolder[]): void {
+    if (!this.#isClosed) this.#watch(folders);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#watch([]);
+  }
+
+  #watch(folders: readonly NamedFolder[]): void {
+    const before = new Map(this.#watches);
+    for (const { path, fingerprint } of folders) {
+      const each = before.get(path) ?? new FolderWatch(this.#onChange);
+      before.delete(path);
+      this.#watches.set(path, each);
+      each.watch(path, fingerprint);
+    }
+    for (const [path, each] of before) {
+      each.close();
+      this.#watches.delete(path);
     }
   }
 }

@@ -4,7 +4,6 @@
  */
 import { openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
@@ -12,14 +11,14 @@ import type { AttachmentState } from "../../container/attach/attachment-state.ts
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { IN_NODE_FILES, IN_NODE_ID, readInNodeFact } from "../../container/kind/in-node.ts";
 import type { NodeFact } from "../../container/kind/node-fact.ts";
-import type { NodeMode } from "../../container/kind/node-mode.ts";
+import { NodeMode } from "../../container/kind/node-mode.ts";
 import { NodeResolvConf } from "../../container/kind/node-resolv-conf.ts";
 import { nodePlaceOf } from "../../container/kind/nodes.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../container/namespace/engine-host.ts";
 import { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { splitLabels } from "../../container/facts/labels.ts";
-import { zoneAllocator } from "../../container/rules/zones.ts";
+import { zoneAllocator } from "../../container/rules/owned-tables.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import { type ControlPorts, NO_FEATURE_FIELDS } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
@@ -30,7 +29,10 @@ import type { View } from "../../base/model/view.ts";
 import type { ContainerSide, ServeTarget, ContainerSideParts } from "../container-side.ts";
 import { openNamespace } from "../open-namespace.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
-import { NODE_INSTANCE_ID, THREAD_NAMESPACE, openNodeMode } from "./node-instance.ts";
+import type { Journal } from "../../container/kind/journal.ts";
+import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { type Log, eventLogger } from "../../base/log/log.ts";
 
 /** How often the node's network addresses are checked: nothing reports changes to a process inside the node. */
 const CHECK_EVERY_MS = 2_000;
@@ -247,4 +249,24 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     endpoints: [],
     onDefaultBridge: undefined,
   };
+}
+
+/** Used instead of an engine's id. */
+export const NODE_INSTANCE_ID = "node";
+const THREAD_NAMESPACE = "/proc/thread-self/ns/net";
+
+interface ModeParts {
+  readonly runner: NamespaceRunner;
+  readonly memory: NetlinkMemory;
+  readonly log: Log;
+  readonly journal: Journal;
+}
+
+export function openNodeMode(policy: KindPolicy, { log, ...parts }: ModeParts, onChange: () => void): NodeMode {
+  return new NodeMode(readInNodeFact(parts.memory), policy, {
+    ...parts,
+    resolvConf: new NodeResolvConf(IN_NODE_FILES),
+    onChange,
+    onEvent: eventLogger(log),
+  });
 }

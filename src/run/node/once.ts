@@ -9,11 +9,11 @@ import type { RunSettings } from "../../config/settings.ts";
 import { findDockerResolver } from "../../container/kind/docker-resolver.ts";
 import { IN_NODE_FILES, IN_NODE_ID, dockerResolverSockets } from "../../container/kind/in-node.ts";
 import { Journal } from "../../container/kind/journal.ts";
-import { restoreNamespace, restoreResolvConf } from "../../container/kind/node-restore.ts";
+import { restoreNamespace, restoreResolvConf } from "../../container/kind/node-resolv-conf.ts";
 import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
 import { randomMark } from "../../container/namespace/passages.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
-import { installPermanentRules, removeUnownedRules } from "../../container/rules/permanent-rules.ts";
+import { installPermanentRules, removeUnownedRules } from "../../container/rules/orphaned-rules.ts";
 import { type PlanInput, servingPlan } from "../../container/rules/plan.ts";
 import { TRIAL_MARK } from "../../container/rules/probe.ts";
 import { requireUnserved } from "../../container/rules/installed-rules.ts";
@@ -22,7 +22,7 @@ import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { Log } from "../../base/log/log.ts";
 import { takeInstance } from "../instance.ts";
-import { NODE_INSTANCE_ID, openNodeMode } from "./node-instance.ts";
+import { NODE_INSTANCE_ID, openNodeMode } from "./node-side.ts";
 
 /** Returns what was done, and whether the node is served now. */
 export async function serveOnce(

@@ -12,7 +12,7 @@ import type { Settings } from "../../config/settings.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
-import type { ReportEvent } from "../../base/model/event.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import { FolderWatch } from "../folders/folder-watch.ts";
 
 export interface RecordsReaderParts {

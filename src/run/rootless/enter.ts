@@ -8,14 +8,12 @@ import { spawnSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 
-import { engineAddress } from "../../api/engine-address.ts";
-import { isOwnEngine, ownerOf } from "../../api/own-engine.ts";
-import { Fault } from "../../base/lib/fault.ts";
-import { engineFault } from "../../base/model/engine-fault.ts";
+import { engineAddress, isOwnEngine, ownerOf } from "../../api/engine-address.ts";
+import { Fault, engineFault } from "../../base/lib/fault.ts";
 import { socketPeerPid } from "../../container/namespace/engine-host.ts";
 import { belongsTo } from "../../container/namespace/engine-owner.ts";
 import { execute } from "../../kernel/libc.ts";
-import { rootlesskitFolder, sharesNetwork, userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
+import { rootlesskitFolder, sharesNetwork, userNamespaceOf, userOf } from "../../kernel/process.ts";
 
 const ROOT = 0;
 const NSENTER = "nsenter";

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import type { ServerResponse } from "node:http";
 
-import type { DoctorLine } from "../../api/doctor-lines.ts";
+import type { DoctorLine } from "../../base/model/finding.ts";
 import { Fault } from "../../base/lib/fault.ts";
 
 const DOCTOR_MS = 120_000;

@@ -2,7 +2,7 @@
  * Relay: passes a request of the page on to the control socket, and its response back. Only the listed routes exist; sizes, the number
  * of requests and of streams, and the time that a reader may stall are bounded.
  */
-import { startRemedy } from "../../api/start-remedy.ts";
+import { startRemedy } from "../../api/state-paths.ts";
 import { type IncomingMessage, type ServerResponse, request } from "node:http";
 
 import { Fault, codeOf } from "../../base/lib/fault.ts";

@@ -8,11 +8,10 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { readBody } from "../../base/lib/request-body.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { ConnectionLimit } from "../../control/server/connection-limit.ts";
+import { ConnectionLimit } from "../../control/server/http.ts";
 import { DoctorRun } from "./doctor-run.ts";
-import { SECURITY_HEADERS } from "./headers.ts";
 import { Loopback } from "./loopback.ts";
-import { INDEX, type PageFiles } from "./page-files.ts";
+import { INDEX, type PageFiles, SECURITY_HEADERS } from "./page-files.ts";
 import { RELAYED, Relay, type RelayLimits } from "./relay.ts";
 
 const TOKEN_BYTES = 32;

@@ -7,8 +7,7 @@ import { join } from "node:path";
 
 import type { Snapshot } from "../../api/snapshot.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import { SNAPSHOT_POLICY } from "../server/headers.ts";
-import { INDEX, type PageFiles } from "../server/page-files.ts";
+import { INDEX, type PageFiles, SNAPSHOT_POLICY } from "../server/page-files.ts";
 
 const DATA = "data.js";
 const BEGINNING = "globalThis.dns11Snapshot =";

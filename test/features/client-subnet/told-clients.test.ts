@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import type { Server } from "../../../src/base/model/view.ts";
 import { ToldClients, subnetOption } from "../../../src/features/client-subnet/client-subnet.ts";
-import { outgoingAddress } from "../../../src/container/facts/outgoing-address.ts";
+import { outgoingAddress } from "../../../src/container/facts/fact.ts";
 import { aClient, aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 
 const FILTER: Server = { from: "host", address: "10.0.0.1", port: 53 };

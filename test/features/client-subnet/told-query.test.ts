@@ -11,7 +11,7 @@ import { decode } from "dns-packet";
 import { extrasOf, messageFor } from "../../../src/query/forward/edns-fallback.ts";
 import type { UpstreamQueryPlan } from "../../../src/query/forward/upstream-query-plan.ts";
 import { subnetOption } from "../../../src/features/client-subnet/client-subnet.ts";
-import { toldQuery, untoldReply } from "../../../src/query/wire/told-query.ts";
+import { toldQuery, untoldReply } from "../../../src/query/wire/hop-options.ts";
 import { TYPE, aQuery, aReplyTo } from "../../support/scripted/builders.ts";
 
 const OPTION = subnetOption("172.18.0.2");

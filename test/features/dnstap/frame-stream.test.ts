@@ -9,13 +9,13 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
 
-import { DNSTAP_LIMITS } from "../../../src/features/dnstap/limits.ts";
 import {
   type FrameCounts,
   FrameShare,
   FrameStream,
   controlFrame,
   readControl,
+  DNSTAP_LIMITS,
 } from "../../../src/features/dnstap/frame-stream.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
 import { waitFor } from "../../support/rig/wait.ts";

@@ -9,7 +9,7 @@ import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { DNSTAP, socketPath } from "../../../src/features/dnstap/feature.ts";
 import { controlFrame } from "../../../src/features/dnstap/frame-stream.ts";
-import { MessageWriter, TAPPED, type TappedMessage, withoutNames } from "../../../src/features/dnstap/message.ts";
+import { MessageWriter, TAPPED, type TappedMessage, withoutNames } from "../../../src/features/dnstap/dnstap.ts";
 import { check } from "../../support/program/command.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
 import { TYPE, aQuery, aReplyTo } from "../../support/scripted/builders.ts";

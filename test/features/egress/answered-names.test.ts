@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AnsweredNames, AnsweredTables } from "../../../src/features/egress/answered-names.ts";
+import { AnsweredNames, AnsweredTables } from "../../../src/features/egress/egress.ts";
 import { EGRESS_LIMITS } from "../../../src/features/egress/limits.ts";
 import { Outcome, STAGE } from "../../../src/query/record/outcome.ts";
 import { aQuery, aRecord, aReplyTo } from "../../support/scripted/builders.ts";

@@ -4,7 +4,7 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { ownRound } from "../../../src/base/lib/own-round.ts";
+import { ownRound } from "../../../src/base/lib/slices.ts";
 import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { Recorder } from "../../../src/features/egress/recorder.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";

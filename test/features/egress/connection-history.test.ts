@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ConnectionHistory } from "../../../src/features/egress/connection-history.ts";
+import { ConnectionHistory } from "../../../src/features/egress/recording.ts";
 import { EGRESS_LIMITS } from "../../../src/features/egress/limits.ts";
 import type { Recorded } from "../../../src/features/egress/recorder.ts";
 

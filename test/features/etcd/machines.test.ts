@@ -8,7 +8,7 @@ import { presentedLabels } from "../../../src/base/dns/name.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LOCAL_SOURCES } from "../../../src/base/model/local-source.ts";
-import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { StoredName } from "../../../src/base/model/label-table.ts";
 import { DECLARED } from "../../../src/base/model/visible-names.ts";
 import { AskedAnswers } from "../../../src/query/client/asked-answers.ts";
 import { LocalNames } from "../../../src/query/policy/local-names.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Explanation } from "../../../src/api/names.ts";
-import type { PublishedReport } from "../../../src/api/published.ts";
+import type { PublishedReport } from "../../../src/api/etcd.ts";
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { Fault } from "../../../src/base/lib/fault.ts";
 import type { PublishedMember } from "../../../src/container/names/zone/published-member.ts";

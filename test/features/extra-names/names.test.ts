@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import { NAME_CHOICES_DEFAULTS } from "../../../src/base/model/name-choices.ts";
-import { LABEL_DEFAULTS } from "../../../src/base/model/label-policy.ts";
+import { NAME_CHOICES_DEFAULTS, LABEL_DEFAULTS } from "../../../src/base/model/name-choices.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { NameContext, PlacedNames } from "../../../src/container/names/name-sources.ts";

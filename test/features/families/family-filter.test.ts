@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { readAddressBlock } from "../../../src/base/model/address-block.ts";
+import { readAddressBlock } from "../../../src/base/model/address.ts";
 import { FamilyFilter } from "../../../src/features/families/family-filter.ts";
 import { ONLY, type Reach } from "../../../src/features/families/reach.ts";
 import { Records, isReadable } from "../../../src/query/wire/records.ts";

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { COMPOSE_LABEL } from "../../../src/base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../../src/base/model/compose.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import { HostDomainNames } from "../../../src/features/host-names/domain-names.ts";

@@ -11,7 +11,7 @@ import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
 import { Client } from "../../../src/query/client/client.ts";
 import { Slots } from "../../../src/query/client/slots.ts";
-import { FailureTables } from "../../../src/query/failures/failure-tables.ts";
+import { FailureTables } from "../../../src/query/failures/failure-table.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Meter } from "../../../src/query/record/meter.ts";
 import { Random } from "../../fuzz/random.ts";

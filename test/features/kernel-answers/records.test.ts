@@ -8,7 +8,7 @@ import { LIMITS } from "../../../src/base/limits.ts";
 import { TYPE } from "../../../src/base/dns/record-type.ts";
 import type { AnswerKind } from "../../../src/kernel/answers/kernel-answer.ts";
 import type { QueryNames } from "../../../src/base/model/query-record.ts";
-import { kernelProbeAnswer, kernelProbeQuery } from "../../../src/features/kernel-answers/probe.ts";
+import { kernelProbeAnswer, kernelProbeQuery } from "../../../src/features/kernel-answers/namespace-answers.ts";
 import { LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
 import { QueryReader } from "../../../src/control/history/query-reader.ts";
 import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";

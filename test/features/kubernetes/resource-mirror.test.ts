@@ -8,7 +8,7 @@ import type { Fault } from "../../../src/base/lib/fault.ts";
 import { ClusterApi } from "../../../src/features/kubernetes/api.ts";
 import type { ClusterAccess } from "../../../src/features/kubernetes/kubeconfig.ts";
 import { KUBERNETES_LIMITS } from "../../../src/features/kubernetes/limits.ts";
-import { ResourceMirror } from "../../../src/features/kubernetes/resource-mirror.ts";
+import { ResourceMirror } from "../../../src/features/kubernetes/kubernetes.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { clusterIp } from "./cluster-objects.ts";
 import { KubeApi, type KubeApiOptions, type KubeObject } from "./kube-api.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { DnsZone } from "../../../src/container/names/source/dns-zone.ts";
 import { KUBERNETES_LIMITS } from "../../../src/features/kubernetes/limits.ts";
-import { ClusterLookup } from "../../../src/features/kubernetes/lookup.ts";
+import { ClusterLookup } from "../../../src/features/kubernetes/names.ts";
 import { readService, readSlice } from "../../../src/features/kubernetes/objects.ts";
 import { addressKey } from "../../../src/features/kubernetes/tables.ts";
 import { ServiceTable } from "../../../src/features/kubernetes/tables.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { wireLabels } from "../../../src/base/dns/name.ts";
-import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { StoredName } from "../../../src/base/model/label-table.ts";
 import { readPattern } from "../../../src/base/model/name-pattern.ts";
 import { type Rule, RuleTally } from "../../../src/features/lab/rules.ts";
 import { RuleSet } from "../../../src/features/lab/rules.ts";

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { Fault } from "../../../src/base/lib/fault.ts";
 import { createLog } from "../../../src/base/log/log.ts";
 import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
-import { readAddressBlock } from "../../../src/base/model/address-block.ts";
+import { readAddressBlock } from "../../../src/base/model/address.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { closeSockets } from "../../../src/container/namespace/sockets.ts";
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { blockText } from "../../../src/base/model/address-block.ts";
+import { blockText } from "../../../src/base/model/address.ts";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";

@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import type { ListenReports } from "../../../src/api/listen.ts";
+import type { ListenReports } from "../../../src/api/listener.ts";
 import { dataOf, dig } from "../../support/client/dig.ts";
 import { LAN_LIMITS } from "../../../src/features/lan/limits.ts";
 import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";

@@ -7,7 +7,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import type { ListenAddressReport } from "../../../src/api/listen.ts";
+import type { ListenAddressReport } from "../../../src/api/listener.ts";
 import { dataOf, dig } from "../../support/client/dig.ts";
 import { QueryLoop, failuresAfter } from "../../support/client/query-loop.ts";
 import { createNetwork, runContainer } from "../../support/engine/container.ts";

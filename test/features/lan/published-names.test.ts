@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import { PublishedNames } from "../../../src/features/lan/published-names.ts";
+import { PublishedNames } from "../../../src/features/lan/lan.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import { TYPE, aClient, aNetworkFact, aQuery, aRoute } from "../../support/scripted/builders.ts";
 import { type Reply, addressesIn, replyOnce } from "../../unit/support/reply.ts";

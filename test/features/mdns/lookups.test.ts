@@ -14,7 +14,7 @@ import { AVAHI, type Announced, type Daemon, RESOLVED } from "../../../src/featu
 import type { MdnsMeans } from "../../../src/features/mdns/feature.ts";
 import { MDNS_LIMITS } from "../../../src/features/mdns/limits.ts";
 import { type Asked, type LookedUp, Lookups, isLanName } from "../../../src/features/mdns/lookups.ts";
-import { answer } from "../../../src/features/mdns/responder.ts";
+import { answer } from "../../../src/features/mdns/mdns.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
 import { inTime } from "../../support/rig/wait.ts";
 import { TYPE, aQuery } from "../../support/scripted/builders.ts";

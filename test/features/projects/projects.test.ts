@@ -5,10 +5,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import { COMPOSE_LABEL } from "../../../src/base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../../src/base/model/compose.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import { LABEL_DEFAULTS } from "../../../src/base/model/label-policy.ts";
-import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
+import { type VisibleSetting, LABEL_DEFAULTS } from "../../../src/base/model/name-choices.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact } from "../../../src/container/facts/fact.ts";
 import type { PlacedNames } from "../../../src/container/names/name-sources.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LABEL_DEFAULTS } from "../../../src/base/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../src/base/model/name-choices.ts";
 import { CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
 import type { Decision } from "../../../src/container/attach/decision.ts";
 import type { EngineCore, RunCore } from "../../../src/features/contract.ts";

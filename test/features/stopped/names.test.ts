@@ -10,7 +10,7 @@ import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import type { PlacedNames } from "../../../src/container/names/name-sources.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../src/base/model/label-policy.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../src/base/model/name-choices.ts";
 import type { NetworkName } from "../../../src/container/names/source/name-source.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact, StoppedFact } from "../../../src/container/facts/fact.ts";

@@ -12,7 +12,7 @@ import * as fc from "fast-check";
 
 import { MISS, NameSearch } from "../../../src/base/model/visible-names.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { StoredName } from "../../../src/base/model/label-table.ts";
 import { TYPE } from "../../../src/base/dns/record-type.ts";
 import { Reasons } from "../../../src/features/why/why.ts";
 import { dataOf, dig } from "../../support/client/dig.ts";

@@ -4,12 +4,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LABEL_DEFAULTS } from "../../../src/base/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../src/base/model/name-choices.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { PlacedNames } from "../../../src/container/names/name-sources.ts";
 import { open } from "../../../src/features/zones/zones.ts";
-import { listNames } from "../../../src/control/reports/list-names.ts";
-import type { ComposeFilter } from "../../../src/control/situation/compose-filter.ts";
+import { listNames } from "../../../src/control/reports/name-resolver.ts";
+import type { ComposeFilter } from "../../../src/control/situation/address-owners.ts";
 import { tryAnyLabels } from "../../fuzz/any-labels.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 import { composed, portsOf } from "../../unit/support/control-ports.ts";

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { withLength } from "../../../src/base/lib/framing.ts";
+import { withLength } from "../../../src/base/lib/stream-reader.ts";
 import { HOSTILE, HUGE, QUERIES } from "../../fuzz/corpus.ts";
 import { mutated } from "../../fuzz/mutate.ts";
 import { Random } from "../../fuzz/random.ts";

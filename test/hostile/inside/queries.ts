@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { withLength } from "../../../src/base/lib/framing.ts";
+import { withLength } from "../../../src/base/lib/stream-reader.ts";
 import { aQuery, TYPE } from "../../support/scripted/builders.ts";
 
 const RESOLVER = "127.0.0.11";

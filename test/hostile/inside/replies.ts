@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { withLength } from "../../../src/base/lib/framing.ts";
+import { withLength } from "../../../src/base/lib/stream-reader.ts";
 import { aName, aPointer, aRecord, TYPE, u16 } from "../../support/scripted/builders.ts";
 import { mutated } from "../../fuzz/mutate.ts";
 import { Random } from "../../fuzz/random.ts";

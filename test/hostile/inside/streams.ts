@@ -4,7 +4,7 @@
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { withLength } from "../../../src/base/lib/framing.ts";
+import { withLength } from "../../../src/base/lib/stream-reader.ts";
 import { aPointer, aQuery, aRecord, anOpt, TYPE } from "../../support/scripted/builders.ts";
 import { eventOf, framedQuery, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
 import { Serving } from "./serving.ts";

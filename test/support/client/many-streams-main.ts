@@ -7,7 +7,7 @@
 import { connect } from "node:net";
 
 import { aQuery } from "../scripted/builders.ts";
-import { withLength } from "../../../src/base/lib/framing.ts";
+import { withLength } from "../../../src/base/lib/stream-reader.ts";
 
 const [address = "", count = "0"] = process.argv.slice(2);
 const query = withLength(aQuery({ name: "web.docker", type: 1 }));

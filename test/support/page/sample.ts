@@ -3,12 +3,16 @@
  * containers, and names that no engine accepts.
  */
 import type { Cause, CauseCode } from "../../../src/api/causes.ts";
-import type { ContainerNetwork, ContainerReport } from "../../../src/api/containers.ts";
+import type {
+  ContainerNetwork,
+  ContainerReport,
+  NetworkReport,
+  MatrixColumn,
+  MatrixRow,
+} from "../../../src/api/containers.ts";
 import type { EventReport } from "../../../src/api/events.ts";
 import type { FailureReport } from "../../../src/api/failures.ts";
-import type { MatrixColumn, MatrixRow } from "../../../src/api/matrix.ts";
 import type { Explanation } from "../../../src/api/names.ts";
-import type { NetworkReport } from "../../../src/api/networks.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import type { Snapshot } from "../../../src/api/snapshot.ts";
 import type { Upstream } from "../../../src/api/upstreams.ts";

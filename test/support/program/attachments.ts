@@ -3,8 +3,7 @@
 
 import { Attachment } from "../../../src/container/attach/attachment.ts";
 import { CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
-import type { AttachmentParts } from "../../../src/container/attach/attachment-parts.ts";
-import type { Endpoint, OpenEndpoint } from "../../../src/container/attach/endpoint.ts";
+import type { AttachmentParts, Endpoint, OpenEndpoint } from "../../../src/container/attach/attachment-parts.ts";
 import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import { proveNamespace } from "../../../src/container/namespace/proof.ts";
@@ -16,14 +15,14 @@ import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { View } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type Forward, SLOT_BYTES } from "../../../src/query/ports.ts";
-import { FailureTables } from "../../../src/query/failures/failure-tables.ts";
+import { FailureTables } from "../../../src/query/failures/failure-table.ts";
 import { Clients } from "../../../src/query/client/clients.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { Turn } from "../../../src/query/listen/turn.ts";
-import { sharePools } from "../../../src/query/client/shares.ts";
+import { Turn } from "../../../src/query/listen/udp.ts";
+import { sharePools } from "../../../src/query/client/slots.ts";
 
 export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
 

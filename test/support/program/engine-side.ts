@@ -15,7 +15,7 @@ import type { FeatureCode, Running } from "../../../src/features/contract.ts";
 import { EngineSide } from "../../../src/run/engine/engine-side.ts";
 import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
-import { EventRing } from "../../../src/control/history/event-ring.ts";
+import { EventRing } from "../../../src/control/history/history-rings.ts";
 import { QueryReader } from "../../../src/control/history/query-reader.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 import { openFeatures } from "../../../src/run/serving.ts";

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { join } from "node:path";
 
 import type { Attachment } from "../../../src/container/attach/attachment.ts";
-import type { OpenEndpoint } from "../../../src/container/attach/endpoint.ts";
+import type { OpenEndpoint } from "../../../src/container/attach/attachment-parts.ts";
 import { warmThreadPool } from "../../../src/container/namespace/namespace-runner.ts";
 import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
 import { preallocateDescriptors } from "../../../src/kernel/descriptors.ts";

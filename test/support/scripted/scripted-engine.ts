@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { gate } from "../../../src/base/lib/gate.ts";
+import { gate } from "../../../src/base/lib/async.ts";
 
 type Json = Record<string, unknown>;
 

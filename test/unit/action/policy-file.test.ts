@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { policyFileOf, policyPath, withMode } from "../../../src/action/policy-file.ts";
+import { policyFileOf, policyPath, withMode } from "../../../src/action/start.ts";
 import { InputError, readInputs } from "../../../src/action/runner.ts";
 import { PROGRAM } from "../../support/program/built.ts";
 import { makeFolder } from "../../support/rig/folder.ts";

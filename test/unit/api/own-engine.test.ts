@@ -6,8 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { engineAddress } from "../../../src/api/engine-address.ts";
-import { isOwnEngine } from "../../../src/api/own-engine.ts";
+import { engineAddress, isOwnEngine } from "../../../src/api/engine-address.ts";
 import { DEFAULT_STATE_DIR, defaultStateDir } from "../../../src/api/state-paths.ts";
 
 /** Who owns the files of this test; a user, as far as these functions can tell. */

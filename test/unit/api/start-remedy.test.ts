@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { startRemedy } from "../../../src/api/start-remedy.ts";
+import { startRemedy } from "../../../src/api/state-paths.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
 
 test("with a unit and without", () => {

@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { wireLabels } from "../../../src/base/dns/name.ts";
-import { StoredName } from "../../../src/base/model/stored-name.ts";
-import { readPattern } from "../../../src/base/model/name-pattern.ts";
-import { PatternIndex } from "../../../src/base/model/pattern-index.ts";
+import { StoredName } from "../../../src/base/model/label-table.ts";
+import { readPattern, PatternIndex } from "../../../src/base/model/name-pattern.ts";
 
 function named(text: string): StoredName {
   const labels = text === "" ? new Uint8Array(0) : wireLabels(text);

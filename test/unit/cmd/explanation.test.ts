@@ -5,8 +5,7 @@ import { test } from "node:test";
 
 import { explanationText } from "../../../cmd/text/explanation-text.ts";
 import type { Cause } from "../../../src/api/causes.ts";
-import type { Explanation } from "../../../src/api/names.ts";
-import type { AddressOwner } from "../../../src/api/owners.ts";
+import type { Explanation, AddressOwner } from "../../../src/api/names.ts";
 import type { RecordText, ReplyText } from "../../../src/base/model/reply-text.ts";
 import { PLAIN } from "../../../cmd/text/terminal.ts";
 import { assertGolden } from "../support/golden.ts";

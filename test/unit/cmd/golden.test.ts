@@ -12,7 +12,7 @@ import { psText } from "../../../cmd/ps.ts";
 import { containerText, statusText } from "../../../cmd/status.ts";
 import { type Display, PLAIN } from "../../../cmd/text/terminal.ts";
 import type { FailuresReport } from "../../../src/api/failures.ts";
-import type { NameList } from "../../../src/api/name-list.ts";
+import type { NameList } from "../../../src/api/names.ts";
 import type { Status } from "../../../src/api/status.ts";
 import type { UpstreamReport } from "../../../src/api/upstreams.ts";
 import { useEnvironment } from "../support/environment.ts";

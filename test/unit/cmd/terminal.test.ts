@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { displayOf } from "../../../cmd/text/terminal.ts";
-import { ago, localTime, preciseTime } from "../../../cmd/text/time.ts";
+import { displayOf, ago, localTime, preciseTime } from "../../../cmd/text/terminal.ts";
 
 const TERMINAL = { isTTY: true, columns: 100 };
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import type { FailureReport } from "../../../src/api/failures.ts";
 import type { Upstream } from "../../../src/api/upstreams.ts";
-import { keysOf } from "../../../cmd/screen/keys.ts";
+import { keysOf } from "../../../cmd/screen/screen.ts";
 import { QueryStatistics, type Snapshot } from "../../../cmd/top/query-statistics.ts";
 import { renderSnapshot } from "../../../cmd/top/render.ts";
 import { type Inquiry, TopView } from "../../../cmd/top/view.ts";

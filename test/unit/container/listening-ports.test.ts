@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 
-import { listeningPorts, portsIn } from "../../../src/container/namespace/listening-ports.ts";
+import { listeningPorts, portsIn } from "../../../src/container/namespace/listeners.ts";
 
 test("sockets of this process", async () => {
   for (const [host, isLoopback] of [

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { EventRing } from "../../../src/control/history/event-ring.ts";
+import { EventRing } from "../../../src/control/history/history-rings.ts";
 
 test("the last events are read by number, and missing ones are counted", () => {
   const ring = new EventRing();

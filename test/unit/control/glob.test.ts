@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { globMatches } from "../../../src/control/server/glob.ts";
+import { globMatches } from "../../../src/control/server/parameters.ts";
 import { runs } from "../../support/rig/runs.ts";
 
 for (const [pattern, matching, others] of [

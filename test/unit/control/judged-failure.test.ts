@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Cause, CauseCode } from "../../../src/api/causes.ts";
-import type { FailureRecord } from "../../../src/base/model/failure-record.ts";
+import type { FailureRecord } from "../../../src/base/model/query-record.ts";
 import { type Judged, judge } from "../../../src/control/causes/judged-failure.ts";
 
 const NOW = 1_000_000;

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { MatrixReport } from "../../../src/api/matrix.ts";
+import type { MatrixReport } from "../../../src/api/containers.ts";
 import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { splitLabels } from "../../../src/container/facts/labels.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { MissedReport, QueryReport, SkippedReport } from "../../../src/api/queries.ts";
-import { limitedRate } from "../../../src/control/history/query-rate.ts";
+import { limitedRate } from "../../../src/control/routes/query-routes.ts";
 import { aReport } from "../support/query-reports.ts";
 
 type Batch = readonly (QueryReport | MissedReport)[];

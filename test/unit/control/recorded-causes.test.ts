@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import type { Cause } from "../../../src/api/causes.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import type { FailureRecord } from "../../../src/base/model/failure-record.ts";
+import type { FailureRecord } from "../../../src/base/model/query-record.ts";
 import { RecordedCauses } from "../../../src/control/failures/recorded-causes.ts";
 import { FailureTable } from "../../../src/query/failures/failure-table.ts";
 

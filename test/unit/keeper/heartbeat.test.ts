@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { KEEPER_LIMITS } from "../../../src/keeper/limits.ts";
-import { Heartbeat } from "../../../src/keeper/heartbeat.ts";
+import { Heartbeat } from "../../../src/keeper/peer-process.ts";
 import type { ThreadState } from "../../../src/kernel/process.ts";
 
 const CHECKS = Math.ceil(KEEPER_LIMITS.silentMs / KEEPER_LIMITS.pollMs);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AskedQuestions } from "../../../src/kernel/answers/asked-questions.ts";
+import { AskedQuestions } from "../../../src/kernel/answers/brief-entries.ts";
 import { Random } from "../../fuzz/random.ts";
 
 const random = new Random(20_261_126, 0);

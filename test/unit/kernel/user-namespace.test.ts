@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { rootIn, userNamespaceOf, userOf } from "../../../src/kernel/user-namespace.ts";
+import { rootIn, userNamespaceOf, userOf } from "../../../src/kernel/process.ts";
 
 test("in the machine's own user namespace, root is root; in a rootless engine's, its user", () => {
   assert.equal(rootIn("         0          0 4294967295\n"), undefined);

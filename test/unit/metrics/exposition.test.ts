@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { exposition } from "../../../src/metrics/exposition.ts";
-import { counter, gauge, sample } from "../../../src/metrics/family.ts";
+import { exposition, counter, gauge, sample } from "../../../src/metrics/exposition.ts";
 
 const MANY = 3_000;
 

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Family } from "../../../src/metrics/exposition.ts";
-import { hostAddressFamilies } from "../../../src/metrics/host-address-metrics.ts";
-import { familiesOf } from "../../../src/metrics/metrics.ts";
+import { familiesOf, hostAddressFamilies } from "../../../src/metrics/metrics.ts";
 import { idleMetrics } from "../../support/program/metrics-source.ts";
 
 const LISTENER = { name: "listener", isServing: true, queries: 7, refused: { asker: 1, unknown: 2 }, lost: 5 };

@@ -5,10 +5,10 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { wireLabels } from "../../../src/base/dns/name.ts";
-import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { StoredName } from "../../../src/base/model/label-table.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { type PolicedClient, PolicyBook } from "../../../src/policy/book/policy-book.ts";
-import type { PolicySubject } from "../../../src/policy/book/policy-subject.ts";
+import type { PolicySubject } from "../../../src/policy/book/assignment.ts";
 import { RefusalLog } from "../../../src/policy/book/refusal-log.ts";
 import { refusalOf } from "../../../src/policy/judge/refusal.ts";
 import type { Policy } from "../../../src/policy/model/policy.ts";

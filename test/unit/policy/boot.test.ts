@@ -8,14 +8,14 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { BootClosing } from "../../../src/policy/boot/boot-closing.ts";
 import {
   closedNetworksPath,
   readClosedNetworks,
   writeClosedNetworks,
-} from "../../../src/policy/boot/closed-networks-file.ts";
-import { readAddressBlock } from "../../../src/base/model/address-block.ts";
-import type { ClosedNetwork } from "../../../src/policy/model/closed-network.ts";
+  BootClosing,
+} from "../../../src/policy/boot/closed-networks.ts";
+import { readAddressBlock } from "../../../src/base/model/address.ts";
+import type { ClosedNetwork } from "../../../src/policy/model/policy.ts";
 
 const root = mkdtempSync(join(tmpdir(), "d11-boot-"));
 after(() => rmSync(root, { recursive: true }));

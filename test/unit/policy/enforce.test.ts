@@ -5,18 +5,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { wireLabels } from "../../../src/base/dns/name.ts";
-import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { StoredName } from "../../../src/base/model/label-table.ts";
 import { CompiledPolicy } from "../../../src/policy/judge/compiled-policy.ts";
 import { NamespacePolicy } from "../../../src/policy/judge/namespace-policy.ts";
-import type { EnforcedContainer } from "../../../src/policy/enforce/enforced-container.ts";
-import { policedBy } from "../../../src/policy/enforce/enforced-container.ts";
-import { Enforcement, type EnforcementParts, type EnforcementState } from "../../../src/policy/enforce/enforcement.ts";
+import {
+  Enforcement,
+  type EnforcementParts,
+  type EnforcementState,
+  type EnforcedContainer,
+  policedBy,
+} from "../../../src/policy/enforce/enforcement.ts";
 import { fixedRules } from "../../../src/policy/enforce/fixed-rules.ts";
-import { blockText } from "../../../src/base/model/address-block.ts";
-import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
+import { blockText } from "../../../src/base/model/address.ts";
 import { readPattern } from "../../../src/base/model/name-pattern.ts";
 import { readRule } from "../../../src/policy/model/policy-rule.ts";
-import type { Policy } from "../../../src/policy/model/policy.ts";
+import { type Policy, POLICY_DEFAULTS } from "../../../src/policy/model/policy.ts";
 import type { Opening, RefusedAddress } from "../../../src/policy/table/policy-table.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 

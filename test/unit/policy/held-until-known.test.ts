@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import type { EnforcementState } from "../../../src/policy/enforce/enforcement.ts";
-import { HeldUntilKnown } from "../../../src/policy/enforce/held-until-known.ts";
+import { type EnforcementState, HeldUntilKnown } from "../../../src/policy/enforce/enforcement.ts";
 
 const A = Uint8Array.of(10, 0, 0, 1);
 const B = Uint8Array.of(10, 0, 0, 2);

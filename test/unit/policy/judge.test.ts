@@ -12,10 +12,9 @@ import { parseType } from "../../../src/base/dns/record-type.ts";
 import { addressBytes, addressText, plainBytes, reverseLabels } from "../../../src/base/model/address.ts";
 import { FOREIGN_SOURCES, LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
 import { readPattern } from "../../../src/base/model/name-pattern.ts";
-import { StoredName } from "../../../src/base/model/stored-name.ts";
-import { CompiledPolicy } from "../../../src/policy/judge/compiled-policy.ts";
+import { StoredName } from "../../../src/base/model/label-table.ts";
+import { CompiledPolicy, isPrivate } from "../../../src/policy/judge/compiled-policy.ts";
 import { type JudgedQuestion, NamespacePolicy } from "../../../src/policy/judge/namespace-policy.ts";
-import { isPrivate } from "../../../src/policy/judge/private-address.ts";
 import type { Refusal } from "../../../src/policy/judge/refusal.ts";
 import { type WrittenPolicy, policyOf } from "../support/policies.ts";
 

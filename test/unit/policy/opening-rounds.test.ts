@@ -5,8 +5,7 @@ import { beforeEach, test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import type { NftCommand } from "../../../src/kernel/nfnetlink.ts";
-import { OpenAddresses } from "../../../src/policy/table/open-addresses.ts";
-import { OpeningRounds } from "../../../src/policy/table/opening-rounds.ts";
+import { OpenAddresses, OpeningRounds } from "../../../src/policy/table/open-addresses.ts";
 
 const LIFE_MS = 600_000;
 

@@ -6,13 +6,17 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { TYPE } from "../../../src/base/dns/record-type.ts";
-import { addressBytes } from "../../../src/base/model/address.ts";
+import {
+  addressBytes,
+  type AddressBlock,
+  blockText,
+  isInBlock,
+  readAddressBlock,
+} from "../../../src/base/model/address.ts";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
-import { type AddressBlock, blockText, isInBlock, readAddressBlock } from "../../../src/base/model/address-block.ts";
-import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
 import { readRule } from "../../../src/policy/model/policy-rule.ts";
-import { scopeText } from "../../../src/policy/model/policy.ts";
+import { scopeText, POLICY_DEFAULTS } from "../../../src/policy/model/policy.ts";
 
 function policiesIn(text: string): ReturnType<typeof readSettings>["values"]["policies"] {
   return readSettings(Buffer.from(`version: 1\n${text}`), "f").values.policies;

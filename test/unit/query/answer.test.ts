@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import type { Server } from "../../../src/base/model/view.ts";
-import { NOT_SHAREABLE } from "../../../src/query/cache/shareable.ts";
+import { NOT_SHAREABLE } from "../../../src/query/wire/hop-options.ts";
 import { hashOf } from "../../../src/base/model/label-table.ts";
 import {
   TYPE,

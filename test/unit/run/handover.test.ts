@@ -9,7 +9,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { MetricsListener } from "../../../src/control/server/metrics-listener.ts";
-import type { ControlSocket } from "../../../src/control/server/socket.ts";
+import type { ControlSocket } from "../../../src/control/server/http.ts";
 import { Fault } from "../../../src/base/lib/fault.ts";
 import { createLog } from "../../../src/base/log/log.ts";
 import type { ContainerSide } from "../../../src/run/container-side.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { HangGuard } from "../../../src/run/hang-guard.ts";
+import { HangGuard } from "../../../src/run/lifecycle.ts";
 
 test("the alarm is short only where no keeper watches, and stays armed at the end", () => {
   mock.timers.enable({ apis: ["setInterval"] });

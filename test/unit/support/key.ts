@@ -1,7 +1,7 @@
 // Builder of cache keys for address questions.
 
 import { hashOf } from "../../../src/base/model/label-table.ts";
-import { type CacheKey, keyHash } from "../../../src/query/cache/key.ts";
+import { type CacheKey, keyHash } from "../../../src/query/cache/entry.ts";
 import { TYPE, aName } from "../../support/scripted/builders.ts";
 
 // Scope of the server list that all containers share.

@@ -1,8 +1,8 @@
 // Lists names of the control socket, a line for each.
 
-import type { ListedName } from "../../../src/api/name-list.ts";
+import type { ListedName } from "../../../src/api/names.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
-import { listNames } from "../../../src/control/reports/list-names.ts";
+import { listNames } from "../../../src/control/reports/name-resolver.ts";
 import type { ControlPorts } from "../../../src/control/situation/ports.ts";
 
 function sourceRow({ name, network, state, source, shadowedBy, addresses, records, owners }: ListedName): string {

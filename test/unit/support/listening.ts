@@ -13,8 +13,7 @@ import { type DeferredQuery, SLOT_BYTES, type Forward, type Respond } from "../.
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { Turn } from "../../../src/query/listen/turn.ts";
-import type { UdpParts } from "../../../src/query/listen/udp.ts";
+import { type UdpParts, Turn } from "../../../src/query/listen/udp.ts";
 import { aNetwork, aReplyTo, aView, aClient } from "../../support/scripted/builders.ts";
 
 export const WEB = "172.20.0.2";

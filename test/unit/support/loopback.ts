@@ -18,10 +18,9 @@ import {
   sendTo,
   socket,
 } from "../../../src/kernel/libc.ts";
-import { withLength } from "../../../src/base/lib/framing.ts";
 import { addressBytes, socketAddress } from "../../../src/base/model/address.ts";
 import type { Server } from "../../../src/base/model/view.ts";
-import { StreamReader } from "../../../src/base/lib/stream-reader.ts";
+import { StreamReader, withLength } from "../../../src/base/lib/stream-reader.ts";
 
 export const LOOPBACK = "127.0.0.1";
 

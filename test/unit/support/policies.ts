@@ -1,8 +1,7 @@
 // Policies as tests write them: rules as text, everything else as by default.
 
-import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
 import { readRule } from "../../../src/policy/model/policy-rule.ts";
-import type { Policy } from "../../../src/policy/model/policy.ts";
+import { type Policy, POLICY_DEFAULTS } from "../../../src/policy/model/policy.ts";
 
 export interface WrittenPolicy extends Partial<Omit<Policy, "allow" | "deny">> {
   readonly allow?: readonly string[];

@@ -1,6 +1,6 @@
 /** Builders of query reports as the control socket returns them. */
 import type { Cause } from "../../../src/api/causes.ts";
-import type { AddressOwner } from "../../../src/api/owners.ts";
+import type { AddressOwner } from "../../../src/api/names.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 
 export const START_MS = Date.parse("2026-01-01T12:00:00Z");

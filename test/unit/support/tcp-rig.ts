@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
 
 import type { Client } from "../../../src/query/client/client.ts";
-import { ClientConnections } from "../../../src/query/listen/client-connections.ts";
-import { TcpListener } from "../../../src/query/listen/tcp.ts";
+import { TcpListener, ClientConnections } from "../../../src/query/listen/tcp.ts";
 import type { TcpParts } from "../../../src/query/listen/tcp-connection.ts";
 import { type HeldUpstream, clientOnOneNetwork, tcpParts } from "./listening.ts";
 import { TcpClient, bindTcp } from "./loopback.ts";

@@ -5,9 +5,8 @@ import { type Socket as UdpSocket, createSocket } from "node:dgram";
 import { once } from "node:events";
 import { type AddressInfo, type Server as TcpServer, type Socket, createServer } from "node:net";
 
-import { withLength } from "../../../src/base/lib/framing.ts";
 import type { Server } from "../../../src/base/model/view.ts";
-import { StreamReader } from "../../../src/base/lib/stream-reader.ts";
+import { StreamReader, withLength } from "../../../src/base/lib/stream-reader.ts";
 import { LOOPBACK, bindUdp } from "./loopback.ts";
 
 export type UdpScript = (query: Buffer, reply: (message: Uint8Array) => void) => void;

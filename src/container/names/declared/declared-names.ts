@@ -5,7 +5,7 @@
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { type DeclaredName, type RecordScope, scopeText } from "../../../base/model/declared-name.ts";
-import type { LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../../base/model/name-choices.ts";
 import {
   MISS,
   type NameSearch,
@@ -15,9 +15,8 @@ import {
   type NameRecords,
 } from "../../../base/model/visible-names.ts";
 import { wireLabels } from "../../../base/dns/name.ts";
-import { LabelTable } from "../../../base/model/label-table.ts";
+import { LabelTable, StoredName } from "../../../base/model/label-table.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
-import { StoredName } from "../../../base/model/stored-name.ts";
 import { projectOf } from "../../facts/compose.ts";
 import type { ContainerFact } from "../../facts/fact.ts";
 import type { NameSettings } from "../source/name-settings.ts";

@@ -5,14 +5,13 @@
 import { folded } from "../../../base/dns/name.ts";
 import { reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
-import type { LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../../base/model/name-choices.ts";
 import { projectOf } from "../../facts/compose.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../facts/fact.ts";
 import type { NameSource, NamedContainer } from "../source/name-source.ts";
 import { nameKey, spelledLabels } from "./docker-name.ts";
 import { DockerNames, type ContainerLink, type VisibleNetwork } from "./docker-names.ts";
 import { NetworkNames } from "./network-names.ts";
-import { type JoinedNetwork, inSearchOrder } from "./search-order.ts";
 
 export interface KnownNetwork {
   readonly fact: NetworkFact;
@@ -153,4 +152,28 @@ function linkParts(text: string): [string, string] {
   const [target, alias] = [text.slice(0, colon), text.slice(colon + 1)];
   // The form that old engines reported, and engines still accept: `/target:/container/alias`.
   return target.startsWith("/") ? [alias.slice(alias.lastIndexOf("/") + 1), target.slice(1)] : [alias, target];
+}
+
+/**
+ * The order in which a container's networks are searched, which decides between several networks that have
+ * a name. It is the order in which Docker sorts the endpoints of a sandbox.
+ */
+export interface JoinedNetwork {
+  readonly endpoint: EndpointFact;
+  readonly network: NetworkFact;
+}
+
+/** Higher gateway priority first, internal networks last, more gateways first, then by the bytes of the name. */
+export function inSearchOrder(joined: readonly JoinedNetwork[]): JoinedNetwork[] {
+  return joined.toSorted(
+    (a, b) =>
+      b.endpoint.gatewayPriority - a.endpoint.gatewayPriority ||
+      Number(a.network.isInternal) - Number(b.network.isInternal) ||
+      gateways(b.endpoint) - gateways(a.endpoint) ||
+      Buffer.compare(Buffer.from(a.network.name), Buffer.from(b.network.name)),
+  );
+}
+
+function gateways({ ipv4Gateway, ipv6Gateway }: EndpointFact): number {
+  return Number(ipv4Gateway !== undefined) + Number(ipv6Gateway !== undefined);
 }

@@ -2,11 +2,10 @@
  * FittingAnswers: as many records as the smallest UDP answer holds, the first of them at random. A truncated answer would
  * make the program ask again over TCP, where the rules cannot see a name: that query goes to a server that does not know it.
  */
-import { HEADER_BYTES } from "../../../base/dns/header.ts";
+import { HEADER_BYTES, UDP_BYTES_MIN } from "../../../base/dns/header.ts";
 import { POINTER_BYTES } from "../../../base/dns/name.ts";
 import { OPT_BYTES } from "../../../base/dns/opt.ts";
 import { RECORD_FIXED_BYTES } from "../../../base/dns/record.ts";
-import { UDP_BYTES_MIN } from "../../../base/dns/sizes.ts";
 import {
   DECLARED,
   type NameAddresses,

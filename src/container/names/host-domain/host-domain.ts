@@ -2,7 +2,7 @@
  * HostDomain: the domain of container names on the host: which names a container has below it, and which of them a
  * question can mean. Programs on the host and in containers share this, so that one URL works in both places.
  */
-import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../../base/model/compose.ts";
 import { isOneOff } from "../../facts/compose.ts";
 import { domainLabels } from "../../../base/model/server-text.ts";
 import { sameBytes } from "../../../base/dns/name.ts";

@@ -1,9 +1,13 @@
 /**
  * NameSettings: what the settings say about names. Names are compiled with them, so other settings take other sources.
  */
-import type { HostNameSetting, NameChoices } from "../../../base/model/name-choices.ts";
-import type { HealthPolicy } from "../../../base/model/health-policy.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import {
+  type HostNameSetting,
+  type NameChoices,
+  type HealthPolicy,
+  LABEL_DEFAULTS,
+  type LabelPolicy,
+} from "../../../base/model/name-choices.ts";
 
 export interface NameSettings {
   /** Which labels count. */

@@ -2,7 +2,7 @@
  * Visibility: what one container may see of networks that it is not on, by the setting `visible`. It sees only addresses that
  * it has a route to: none of an internal network, and none of a family without a gateway.
  */
-import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../../base/model/compose.ts";
 import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import type { NameAddresses } from "../../../base/model/visible-names.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";

@@ -9,7 +9,7 @@ import { presentation, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes, addressText } from "../../../base/model/address.ts";
 import { type Behaviour, STRICT_BEHAVIOUR } from "../../../base/model/behaviour.ts";
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { StoredName } from "../../../base/model/stored-name.ts";
+import { StoredName } from "../../../base/model/label-table.ts";
 import {
   DENIED,
   FOUND,

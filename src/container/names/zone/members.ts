@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
-import type { LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../../base/model/name-choices.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import { MultiMap } from "../../../base/lib/multi-map.ts";
 import type { ContainerFact, EndpointFact } from "../../facts/fact.ts";

@@ -1,6 +1,6 @@
 import { Fault } from "../../../base/lib/fault.ts";
 import { addressBytes, isHostScoped, isSameAddress } from "../../../base/model/address.ts";
-import type { LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../../base/model/name-choices.ts";
 import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../../facts/fact.ts";
 import { servicePlace } from "../../facts/label-service.ts";
 import type { ServicePort } from "../../facts/service-port.ts";

@@ -2,8 +2,7 @@ import http from "node:http";
 import https from "node:https";
 
 import { Fault } from "../../../base/lib/fault.ts";
-import { JsonLines } from "../../../base/lib/json-lines.ts";
-import { ReplyBytes } from "../../../base/lib/reply-bytes.ts";
+import { JsonLines, ReplyBytes } from "../../../base/lib/json-lines.ts";
 import { ETCD_LIMITS } from "../limits.ts";
 import {
   connectionFault,

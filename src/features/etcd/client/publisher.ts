@@ -1,7 +1,7 @@
-import { backoffMs } from "../../../base/lib/backoff.ts";
+import { backoffMs } from "../../../base/lib/retry.ts";
 import { Fault } from "../../../base/lib/fault.ts";
 import { guard } from "../../../base/lib/guard.ts";
-import { sleep } from "../../../base/lib/sleep.ts";
+import { sleep } from "../../../base/lib/async.ts";
 import { ETCD_LIMITS } from "../limits.ts";
 import {
   ETCD_LEASE_LOST,

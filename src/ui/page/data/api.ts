@@ -2,7 +2,7 @@
  * Api: requests to `dns11 ui`, which passes them on to the control socket. Every text that arrives is made printable here, once: what is
  * drawn cannot contain control characters or reverse what is read, whoever named it.
  */
-import { printable, printableText } from "../../../base/lib/printable.ts";
+import { printable, printableText } from "../../../base/lib/text.ts";
 
 /** Texts of several lines. */
 const TEXTS: ReadonlySet<string> = new Set(["detail", "remedy"]);

@@ -3,15 +3,13 @@
  * cells; a snapshot has no run.
  */
 import type { CacheEntriesReport, CacheReport } from "../../../api/cache.ts";
-import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
-import type { DoctorLine } from "../../../api/doctor-lines.ts";
+import type { ContainerReport, ContainersReport, NetworksReport, MatrixReport } from "../../../api/containers.ts";
+import type { DoctorLine } from "../../../base/model/finding.ts";
 import type { EgressReport } from "../../../api/egress.ts";
 import type { EventReport } from "../../../api/events.ts";
 import type { FailuresReport } from "../../../api/failures.ts";
 import type { HistoryReport } from "../../../api/history.ts";
-import type { MatrixReport } from "../../../api/matrix.ts";
 import type { Explanation, NameRequest } from "../../../api/names.ts";
-import type { NetworksReport } from "../../../api/networks.ts";
 import type { Status } from "../../../api/status.ts";
 import type { UpstreamReport } from "../../../api/upstreams.ts";
 import type { MissedReport, QueryReport, SkippedReport } from "../../../api/queries.ts";

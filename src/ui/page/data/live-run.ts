@@ -4,7 +4,7 @@
  */
 import type { CacheEntriesReport, CacheReport } from "../../../api/cache.ts";
 import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
-import type { DoctorLine } from "../../../api/doctor-lines.ts";
+import type { DoctorLine } from "../../../base/model/finding.ts";
 import type { EgressReport } from "../../../api/egress.ts";
 import type { EventReport } from "../../../api/events.ts";
 import type { Explanation, NameRequest } from "../../../api/names.ts";

@@ -2,7 +2,8 @@
  * Past: how far back the page looks, and what there was in that time as bars: queries, and those that failed. Times are those of the
  * machine that dns11 runs on: the reader's clock may be another one.
  */
-import type { HistoryReport } from "../../../api/history.ts";
+import type { HistoryReport, ServerHistory } from "../../../api/history.ts";
+import type { EventReport } from "../../../api/events.ts";
 
 export type RangeKey = "minutes" | "hour" | "all";
 
@@ -77,4 +78,77 @@ function inParts(counts: readonly number[], each: number): number[] {
 
 function sum(counts: readonly number[]): number {
   return counts.reduce((total, each) => total + each, 0);
+}
+
+/** The parts of a figure over time in which it is known. What is between them is idle, and nothing is drawn there. */
+export interface SparkPoint {
+  readonly index: number;
+  readonly value: number;
+}
+
+export function runsOf(values: readonly (number | null)[]): readonly (readonly SparkPoint[])[] {
+  const runs: SparkPoint[][] = [];
+  for (const [index, value] of values.entries()) {
+    if (value === null) continue;
+    const last = runs.at(-1);
+    if (last !== undefined && last.at(-1)?.index === index - 1) last.push({ index, value });
+    else runs.push([{ index, value }]);
+  }
+  return runs;
+}
+
+/** The latency of a server that was queried; one that was not still has that of its last query. */
+export function measuredRtt({ rttMs, queries }: Pick<ServerHistory, "rttMs" | "queries">): readonly (number | null)[] {
+  return rttMs.map((each, index) => (queries[index] === 0 ? null : each));
+}
+
+/** An event as a sentence, and whether it is good news. */
+interface EventText {
+  readonly tone: "ok" | "bad" | "warn" | "plain";
+  readonly text: string;
+}
+
+type Kind = EventReport["kind"];
+
+const TEXTS: Readonly<Record<Kind, (event: Named) => string>> = {
+  "container-started": ({ container }) => `${container} started`,
+  "container-stopped": ({ container }) => `${container} stopped`,
+  "container-died": ({ container, exit }) => `${container} exited with code ${exit}`,
+  "network-created": ({ network }) => `network ${network} created`,
+  "network-removed": ({ network }) => `network ${network} removed`,
+  "network-joined": ({ container, network }) => `${container} joined ${network}`,
+  "network-left": ({ container, network }) => `${container} left ${network}`,
+  attached: ({ container }) => `dns11 answers ${container}`,
+  "handed-back": ({ container }) => `${container} handed back to Docker's resolver`,
+  "attach-failed": ({ container }) => `dns11 cannot serve ${container}`,
+  "server-down": ({ server }) => `nameserver ${server} is down`,
+  "server-up": ({ server }) => `nameserver ${server} is up`,
+  "engine-lost": () => "the engine does not respond",
+  "engine-connected": () => "connected to the engine",
+  "settings-reloaded": () => "settings reloaded",
+};
+
+const BAD: ReadonlySet<Kind> = new Set(["container-died", "attach-failed", "server-down", "engine-lost"]);
+const WARN: ReadonlySet<Kind> = new Set(["container-stopped", "network-left", "network-removed", "handed-back"]);
+const OK: ReadonlySet<Kind> = new Set(["attached", "server-up", "engine-connected"]);
+
+interface Named {
+  readonly container: string;
+  readonly network: string;
+  readonly server: string;
+  readonly exit: string;
+}
+
+export function eventText(event: EventReport): EventText {
+  const { kind, container, network, server, exitCode, detail } = event;
+  const named = {
+    container: container ?? "",
+    network: network ?? "",
+    server: server ?? "",
+    exit: String(exitCode ?? "?"),
+  };
+  // A newer dns11 may send others.
+  const text = TEXTS[kind]?.(named) ?? kind;
+  const tone = BAD.has(kind) ? "bad" : WARN.has(kind) ? "warn" : OK.has(kind) ? "ok" : "plain";
+  return { tone, text: detail === null ? text : `${text}: ${detail}` };
 }

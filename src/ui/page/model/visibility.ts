@@ -2,10 +2,15 @@
  * Visibility: who sees whom, as a table of services. Containers of one service with the same cells are one row; a name that is looked up and
  * fails is marked. What fails comes first: projects, and in each of them rows and columns. Bounded; the rest is counted.
  */
-import type { MatrixColumn, MatrixReport, MatrixRow } from "../../../api/matrix.ts";
+import type {
+  MatrixColumn,
+  MatrixReport,
+  MatrixRow,
+  ContainerReport,
+  ContainersReport,
+} from "../../../api/containers.ts";
 import type { FailingEntry } from "./failing.ts";
 import { type Scope, inScope, shortName } from "./scope.ts";
-import type { Sharing } from "./sharing.ts";
 
 const ROWS_MAX = 40;
 const COLUMNS_MAX = 40;
@@ -164,4 +169,23 @@ export function rowTitle({ rows }: VisibleRow): { readonly name: string; readonl
   const [only] = rows;
   if (rows.length > 1 && only?.service != null) return { name: only.service, times: rows.length };
   return { name: shortName(only?.container ?? "", { project: only?.project ?? null }), times: 1 };
+}
+
+/**
+ * Containers in the network namespace of another one. They are on its networks and their queries are its own: nobody can tell them
+ * apart.
+ * The key is the name of the container, the value the one whose namespace it uses.
+ */
+export type Sharing = ReadonlyMap<string, ContainerReport>;
+
+export function sharingOf(report: ContainersReport | null): Sharing {
+  const all = report?.containers ?? [];
+  if (all.every(({ sharesWith }) => sharesWith === undefined)) return new Map();
+  const byName = new Map(all.map((each) => [each.name, each]));
+  return new Map(
+    all.flatMap(({ name, sharesWith }) => {
+      const owner = sharesWith === undefined ? undefined : byName.get(sharesWith);
+      return owner === undefined ? [] : [[name, owner] as const];
+    }),
+  );
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { DoctorLine, DoctorProblem } from "../../../api/doctor-lines.ts";
+import type { DoctorLine, DoctorProblem } from "../../../base/model/finding.ts";
 import { plural } from "../model/format.ts";
 import { errorText } from "./explain-card.tsx";
 import { usePage } from "./context.ts";

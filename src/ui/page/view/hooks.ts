@@ -1,6 +1,6 @@
 /** Hooks: the time, what is read again and again, the width of an element, and moving the focus with the arrow keys. */
 import type { RefObject } from "preact";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState, useCallback } from "preact/hooks";
 
 /** Returns the present time, again and again. */
 export function useNow(everyMs: number): number {
@@ -71,4 +71,37 @@ export function moveFocus(event: KeyboardEvent, columns = 1): void {
 /** Of `moveFocus`: the first one is reached with Tab. In lower case, as attributes of SVG must be. */
 export function stop(isFirst: boolean): { readonly "data-stop": true; readonly tabindex: number } {
   return { "data-stop": true, tabindex: isFirst ? 0 : -1 };
+}
+
+const STORED_AS = "dns11-muted";
+const MUTED_MAX = 500;
+
+/** The causes that somebody does not want to see. Kept for this tab, so that a reload does not bring them back. */
+interface Muted {
+  readonly keys: ReadonlySet<string>;
+  readonly mute: (key: string) => void;
+  readonly unmuteAll: () => void;
+}
+
+export function useMuted(): Muted {
+  const [keys, setKeys] = useState<ReadonlySet<string>>(() => new Set(stored()));
+  const set = useCallback((next: ReadonlySet<string>): void => {
+    setKeys(next);
+    try {
+      sessionStorage.setItem(STORED_AS, JSON.stringify([...next]));
+    } catch {
+      // Without storage they are forgotten at a reload.
+    }
+  }, []);
+  const mute = useCallback((key: string) => set(new Set([...keys, key].slice(-MUTED_MAX))), [keys, set]);
+  const unmuteAll = useCallback(() => set(new Set()), [set]);
+  return { keys, mute, unmuteAll };
+}
+
+function stored(): string[] {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORED_AS) ?? "[]") as string[];
+  } catch {
+    return [];
+  }
 }

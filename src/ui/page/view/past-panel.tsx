@@ -1,11 +1,12 @@
 /** PastPanel: queries and failures over time as bars, and how far back the page looks: in the bars and in its lists. */
 import type { JSX } from "preact";
-
 import { useCell } from "../data/cell.ts";
 import { clock, plural } from "../model/format.ts";
-import { type Bar, type Past, RANGES, pastOf } from "../model/past.ts";
+import { type Bar, type Past, RANGES, pastOf, sinceMs, eventText } from "../model/past.ts";
 import { usePage } from "./context.ts";
-import { Empty, Panel } from "./parts.tsx";
+import { Empty, Panel, Wire } from "./parts.tsx";
+import { inScope } from "../model/scope.ts";
+import { useNow } from "./hooks.ts";
 
 const HEIGHT = 48;
 /** Fewer bars are not drawn wider. */
@@ -82,5 +83,35 @@ function BarShape({ bar: { queries, failures }, x, max, time }: BarProps): JSX.E
       <rect class="bar" x={x + 0.1} y={HEIGHT - all} width={0.8} height={all} />
       <rect class="bar-failed" x={x + 0.1} y={HEIGHT - failed} width={0.8} height={failed} />
     </g>
+  );
+}
+
+const SHOWN_MAX = 60;
+
+/** What happened lately, the last one first. */
+export function EventsPanel(): JSX.Element {
+  const { board, range, scope } = usePage();
+  const nowMs = useNow(60_000);
+  const since = sinceMs(useCell(board.history), range);
+  const all = useCell(board.events);
+  const events = all
+    .filter(({ time }) => Date.parse(time) >= since)
+    .filter((event) => event.project === null || inScope(scope, event))
+    .slice(0, SHOWN_MAX);
+  return (
+    <Panel id="events" title="Events">
+      {events.length === 0 && <Empty>Nothing has happened {all.length === 0 ? "yet" : "in this time"}.</Empty>}
+      <ol class="events" tabIndex={events.length > 0 ? 0 : -1} aria-label="Events, the last one first">
+        {events.map((event) => {
+          const { tone, text } = eventText(event);
+          return (
+            <li key={event.number} class={`event event-${tone}`}>
+              <time dateTime={event.time}>{clock(event.time, nowMs)}</time>
+              <Wire text={text} />
+            </li>
+          );
+        })}
+      </ol>
+    </Panel>
   );
 }

@@ -9,7 +9,7 @@ import { type Scope, projectsOf } from "../model/scope.ts";
 import { type Level, serversOf, verdictOf } from "../model/verdict.ts";
 import { usePage } from "./context.ts";
 import { useNow } from "./hooks.ts";
-import { Sparkline } from "./sparkline.tsx";
+import { Sparkline } from "./servers-panel.tsx";
 
 const MARKS: Readonly<Record<Level, string>> = { ok: "✓", warn: "!", bad: "✕", none: "…" };
 

@@ -3,8 +3,14 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { useCell } from "../data/cell.ts";
-import { type VisibleCell, type VisibleRow, projectRuns, rowTitle, visibilityOf } from "../model/visibility.ts";
-import { sharingOf } from "../model/sharing.ts";
+import {
+  type VisibleCell,
+  type VisibleRow,
+  projectRuns,
+  rowTitle,
+  visibilityOf,
+  sharingOf,
+} from "../model/visibility.ts";
 import { usePage } from "./context.ts";
 import { moveFocus, stop } from "./hooks.ts";
 import { ExplainCard } from "./explain-card.tsx";

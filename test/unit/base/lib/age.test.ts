@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ageText, shortAge } from "../../../../src/base/lib/age.ts";
+import { ageText, shortAge } from "../../../../src/base/lib/quantity.ts";
 
 for (const [ms, text, short] of [
   [-1, "0 s", "0s"],

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { backoffMs } from "../../../../src/base/lib/backoff.ts";
+import { backoffMs } from "../../../../src/base/lib/retry.ts";
 
 const MIDDLE = 0.5;
 

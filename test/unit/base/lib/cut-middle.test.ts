@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assert as assertAll, property, integer, string } from "fast-check";
 
-import { cutMiddle } from "../../../../src/base/lib/cut-middle.ts";
+import { cutMiddle } from "../../../../src/base/lib/text.ts";
 
 test("names that differ at their ends still differ", () => {
   const cut = (name: string): string => cutMiddle(name, 20);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { writeJson } from "../../../../src/base/lib/json-pieces.ts";
+import { writeJson } from "../../../../src/base/lib/slices.ts";
 import { countRounds } from "../../../support/rig/rounds.ts";
 
 async function written(value: unknown): Promise<string[]> {

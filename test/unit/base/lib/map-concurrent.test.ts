@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { test } from "node:test";
 
-import { mapConcurrent } from "../../../../src/base/lib/map-concurrent.ts";
+import { mapConcurrent } from "../../../../src/base/lib/async.ts";
 
 test("limited concurrency, in order", async () => {
   let running = 0;

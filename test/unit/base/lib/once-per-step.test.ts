@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { oncePerStep } from "../../../../src/base/lib/once-per-step.ts";
+import { oncePerStep } from "../../../../src/base/lib/guard.ts";
 
 test("work that many changes of a step ask for is done once, after them and before the next step", async () => {
   let times = 0;

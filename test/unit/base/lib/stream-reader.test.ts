@@ -5,8 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { withLength } from "../../../../src/base/lib/framing.ts";
-import { StreamReader } from "../../../../src/base/lib/stream-reader.ts";
+import { StreamReader, withLength } from "../../../../src/base/lib/stream-reader.ts";
 import { bufferBytes } from "../../support/buffer-memory.ts";
 
 test("a message is complete with its last byte", () => {

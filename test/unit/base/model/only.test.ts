@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type OnlyFilter, parseOnly } from "../../../../src/base/model/only.ts";
+import { type OnlyFilter, parseOnly } from "../../../../src/base/model/container-choice.ts";
 
 const FORMS: readonly (readonly [string, OnlyFilter | undefined])[] = [
   ["label=tier", { kind: "label", key: "tier", value: undefined }],

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { decode } from "dns-packet";
 
-import { parseQuestion, questionQuery } from "../../../../src/base/model/question-text.ts";
+import { parseQuestion, questionQuery } from "../../../../src/base/model/name-query.ts";
 import { parseType, typeName } from "../../../../src/base/dns/record-type.ts";
 
 test("types are parsed by name in any letter case and by number, and written by name where there is one", () => {

@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import type { ComposeProjectText } from "../../../../src/base/model/compose-file.ts";
+import type { ComposeProjectText } from "../../../../src/base/model/compose.ts";
 import { readComposeProject } from "../../../../src/config/file/compose-file.ts";
 import { makeFolder } from "../../../support/rig/folder.ts";
 

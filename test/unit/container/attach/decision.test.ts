@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type OnlyFilter, parseOnly } from "../../../../src/base/model/only.ts";
+import { type OnlyFilter, parseOnly } from "../../../../src/base/model/container-choice.ts";
 import { type Decision, ENABLE_LABEL, decide } from "../../../../src/container/attach/decision.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import type { Labels } from "../../../../src/container/facts/labels.ts";
-import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
 import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const ON_BRIDGE = anEndpoint({ networkName: "bridge" });

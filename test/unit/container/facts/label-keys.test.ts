@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 
-import { COMPOSE_LABEL } from "../../../../src/base/model/compose-labels.ts";
+import { COMPOSE_LABEL } from "../../../../src/base/model/compose.ts";
 import { LabelKeys } from "../../../../src/container/facts/label-keys.ts";
 
 const LITERAL = String.raw`"(io\.dns11\.[a-z-]+|io\.x-k8s\.[a-z.]+|k3d\.[a-z]+|[a-z.]+\.minikube\.sigs\.k8s\.io)"`;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { servicePlace, serviceWarning } from "../../../../src/container/facts/label-service.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";

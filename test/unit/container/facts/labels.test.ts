@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { effectiveLabels, ignoredLabelWarning, splitLabels } from "../../../../src/container/facts/labels.ts";
-import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
 
 const TRUSTED = { ...LABEL_DEFAULTS, trustsImages: true };
 const MERGED = { both: "same", changed: "new", added: "x", empty: "" };

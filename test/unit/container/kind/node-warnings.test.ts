@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { nodeWarnings } from "../../../../src/container/kind/node-warnings.ts";
+import { nodeWarnings } from "../../../../src/container/kind/node-fact.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
 
 const OWN = { ownAddresses: ["172.20.0.2"], swarmNetworks: [], reason: undefined, isNested: false };

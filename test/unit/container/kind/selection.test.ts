@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { ignoredNodeLabel, isNode, isSelected } from "../../../../src/container/kind/selection.ts";
 import type { NodeFilter } from "../../../../src/base/model/kind-policy.ts";
-import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
 
 const AUTO: readonly NodeFilter[] = [{ kind: "auto" }];

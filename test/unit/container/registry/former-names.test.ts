@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { FormerNames } from "../../../../src/container/registry/former-names.ts";
+import { FormerNames } from "../../../../src/container/registry/former-addresses.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
 
 test("a name until its container is renamed, for as long as that runs", () => {

@@ -4,8 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Health, HealthPolicy } from "../../../../src/base/model/health-policy.ts";
-import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
+import { type Health, type HealthPolicy, LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
 import { decide } from "../../../../src/container/attach/decision.ts";
 import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { DNS_LABEL, labelRoutes } from "../../../../src/container/registry/label-routes.ts";
-import { LABEL_SERVERS, type LabelServers } from "../../../../src/base/model/label-policy.ts";
+import { LABEL_SERVERS, type LabelServers } from "../../../../src/base/model/name-choices.ts";
 import { parseRoute, routeText } from "../../../../src/base/model/server-text.ts";
 
 test("a label has the syntax of --dns, separated by blanks or commas; invalid routes cause a warning and are ignored", () => {

@@ -13,12 +13,11 @@ import {
   routeLayer,
 } from "../../../../src/container/registry/routes.ts";
 import type { Labels } from "../../../../src/container/facts/labels.ts";
-import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
-import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
-import { parseRoute, serverText } from "../../../../src/base/model/server-text.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
+import { parseRoute, serverText, NO_RULES } from "../../../../src/base/model/server-text.ts";
 import type { Route, Server, Upstreams } from "../../../../src/base/model/view.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
-import { routeOf } from "../../../../src/query/policy/route.ts";
+import { routeOf } from "../../../../src/query/policy/forwarding-rules.ts";
 import { aContainer, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { aDirectory } from "../../support/names.ts";
 import { placed } from "../../support/reply.ts";

@@ -6,10 +6,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { presentation } from "../../../../src/base/dns/name.ts";
-import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
-import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
+import { LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
 import type { MissingContainerSetting } from "../../../../src/base/model/upstream-policy.ts";
-import { parseRoute, serverText } from "../../../../src/base/model/server-text.ts";
+import { parseRoute, serverText, NO_RULES } from "../../../../src/base/model/server-text.ts";
 import type { NameSettings } from "../../../../src/container/names/source/name-settings.ts";
 import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from "node:fs";
 import { test } from "node:test";
 
-import { sleepSync } from "../../../../src/base/lib/sleep-sync.ts";
+import { sleepSync } from "../../../../src/base/lib/async.ts";
 import { DaemonDns } from "../../../../src/container/watch/daemon-dns.ts";
 import { MachineRoot } from "../../support/machine-root.ts";
 

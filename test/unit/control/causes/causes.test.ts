@@ -8,13 +8,13 @@ import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { splitLabels } from "../../../../src/container/facts/labels.ts";
 import { clientCause } from "../../../../src/control/causes/broken-clients.ts";
 import { causesOf } from "../../../../src/control/causes/causes.ts";
-import { commandOf } from "../../../../src/base/lib/command-line.ts";
+import { commandOf } from "../../../../src/base/lib/text.ts";
 import {
   type StoppedContainer,
   runningContainer,
   stoppedContainer,
+  KnownContainers,
 } from "../../../../src/control/causes/known-container.ts";
-import { KnownContainers } from "../../../../src/control/causes/known-containers.ts";
 import type { RouteState, Situation } from "../../../../src/control/causes/situation.ts";
 import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
 

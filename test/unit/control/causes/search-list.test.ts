@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { ndotsOf, searchNames } from "../../../../src/control/causes/search-list.ts";
-import { parseQuestion } from "../../../../src/base/model/question-text.ts";
+import { ndotsOf, searchNames } from "../../../../src/control/causes/client-causes.ts";
+import { parseQuestion } from "../../../../src/base/model/name-query.ts";
 
 function names(name: string, search: readonly string[], options: readonly string[] = []): string[] {
   return searchNames(parseQuestion(name, "A"), { search, options }).map((question) => question.name);

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 
-import { libcFinding } from "../../../../src/doctor/checks/libc-check.ts";
+import { libcFinding } from "../../../../src/doctor/checks/container-check.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-libc-"));
 let made = 0;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { recordsFindings } from "../../../../src/doctor/checks/records-check.ts";
+import { recordsFindings } from "../../../../src/doctor/machine-check.ts";
 
 test("nothing without declared names, and a finding where every file is valid", () => {
   assert.deepEqual(recordsFindings({}), []);

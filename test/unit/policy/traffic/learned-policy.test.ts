@@ -8,10 +8,8 @@ import { assert as holds, property, string } from "fast-check";
 import type { EgressConnection, EgressReport } from "../../../../src/api/egress.ts";
 import type { QueryReport } from "../../../../src/api/queries.ts";
 import { learnedPolicy, safeWildcard } from "../../../../src/policy/traffic/learned-policy.ts";
-import { judgedTraffic } from "../../../../src/policy/traffic/judged-traffic.ts";
-import { Traffic } from "../../../../src/policy/traffic/traffic.ts";
-import { POLICY_DEFAULTS } from "../../../../src/policy/model/policy-defaults.ts";
-import type { Policy } from "../../../../src/policy/model/policy.ts";
+import { Traffic, judgedTraffic } from "../../../../src/policy/traffic/traffic.ts";
+import { type Policy, POLICY_DEFAULTS } from "../../../../src/policy/model/policy.ts";
 import { readRule } from "../../../../src/policy/model/policy-rule.ts";
 
 function aQuery(name: string | null, parts: Partial<QueryReport> = {}): QueryReport {

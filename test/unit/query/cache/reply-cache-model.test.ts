@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { test } from "node:test";
 
-import type { CacheKey } from "../../../../src/query/cache/key.ts";
+import type { CacheKey } from "../../../../src/query/cache/entry.ts";
 import { type CacheOwner, ReplyCache, newCacheOwner } from "../../../../src/query/cache/reply-cache.ts";
 import { errorOption } from "../../../../src/base/dns/extended-error.ts";
 import { type FreshReply, type SharedReply, readFreshReply } from "../../../../src/query/wire/shared-reply.ts";

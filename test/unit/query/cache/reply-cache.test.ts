@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { CacheKey, LookupKey } from "../../../../src/query/cache/key.ts";
+import type { CacheKey, LookupKey } from "../../../../src/query/cache/entry.ts";
 import { type CacheOwner, ReplyCache, newCacheOwner } from "../../../../src/query/cache/reply-cache.ts";
 import { readFreshReply } from "../../../../src/query/wire/shared-reply.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";

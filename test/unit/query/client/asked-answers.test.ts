@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { type DockerAnswer, type DockerAsk, askKey } from "../../../../src/base/model/docker-ask.ts";
+import { type DockerAnswer, type DockerAsk, askKey } from "../../../../src/base/model/visible-names.ts";
 import { AskedAnswers } from "../../../../src/query/client/asked-answers.ts";
 
 const KNOWN: DockerAnswer = { kind: "known", v4: Uint8Array.of(10, 0, 0, 1), v6: new Uint8Array(0), target: undefined };

@@ -9,7 +9,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
-import { Delayer } from "../../../../src/query/delay/delayer.ts";
+import { Delayer } from "../../../../src/query/forward/delayer.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { aClient, aNetwork, aQuery, aReplyTo, aView } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";

@@ -8,8 +8,8 @@ import { decode } from "dns-packet";
 import { wireLabels } from "../../../../src/base/dns/name.ts";
 import { TYPE } from "../../../../src/base/dns/record-type.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
-import type { DockerAsk } from "../../../../src/base/model/docker-ask.ts";
-import { type AskedRecords, askMessage, readAsked } from "../../../../src/query/docker/ask-message.ts";
+import type { DockerAsk } from "../../../../src/base/model/visible-names.ts";
+import { type AskedRecords, askMessage, readAsked } from "../../../../src/query/forward/docker-asker.ts";
 import { isReadable, Records } from "../../../../src/query/wire/records.ts";
 
 const ASK: DockerAsk = {

@@ -11,7 +11,7 @@ import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
 import type { VisibleNames } from "../../../../src/base/model/visible-names.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
-import { DockerAsker } from "../../../../src/query/docker/docker-asker.ts";
+import { DockerAsker } from "../../../../src/query/forward/docker-asker.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { TYPE, aClient, aQuery, aRecord, aReplyTo, upstreams } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";

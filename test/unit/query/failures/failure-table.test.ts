@@ -7,12 +7,11 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import type { FailureRecord } from "../../../../src/base/model/failure-record.ts";
+import type { FailureRecord } from "../../../../src/base/model/query-record.ts";
 import { FLAGS_AT, TC } from "../../../../src/base/dns/header.ts";
 import { RCODE } from "../../../../src/base/dns/rcode.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
-import { FailureTables } from "../../../../src/query/failures/failure-tables.ts";
-import type { FailureTable } from "../../../../src/query/failures/failure-table.ts";
+import { type FailureTable, FailureTables } from "../../../../src/query/failures/failure-table.ts";
 import { Client } from "../../../../src/query/client/client.ts";
 import { type Outcome, STAGE } from "../../../../src/query/record/outcome.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, aView } from "../../../support/scripted/builders.ts";

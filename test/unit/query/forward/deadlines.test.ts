@@ -6,7 +6,7 @@ import { setImmediate as nextRound } from "node:timers/promises";
 
 import * as fc from "fast-check";
 
-import { Deadlines, type DeadlineTarget } from "../../../../src/query/forward/deadlines.ts";
+import { Deadlines, type DeadlineTarget } from "../../../../src/query/forward/upstream-query-plan.ts";
 
 let nowMs = 0;
 const now = (): number => nowMs;

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { withLength } from "../../../../src/base/lib/framing.ts";
+import { withLength } from "../../../../src/base/lib/stream-reader.ts";
 import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";

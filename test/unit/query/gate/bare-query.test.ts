@@ -7,10 +7,9 @@ import { decode, encode } from "dns-packet";
 import * as fc from "fast-check";
 
 import { errorOption } from "../../../../src/base/dns/extended-error.ts";
-import { makeBare } from "../../../../src/query/wire/bare-query.ts";
-import { type ContentsVisitor, visitContents } from "../../../../src/query/wire/answer-contents.ts";
+import { type ContentsVisitor, visitContents } from "../../../../src/query/gate/answer-gate.ts";
 import { Question } from "../../../../src/query/wire/question.ts";
-import { refusedReply } from "../../../../src/query/wire/refused-reply.ts";
+import { refusedReply, makeBare } from "../../../../src/query/wire/refusal.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { runs } from "../../../support/rig/runs.ts";
 

@@ -15,7 +15,7 @@ import { CompiledPolicy } from "../../../../src/policy/judge/compiled-policy.ts"
 import { NamespacePolicy } from "../../../../src/policy/judge/namespace-policy.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { Client } from "../../../../src/query/client/client.ts";
-import { HeldAnswers } from "../../../../src/query/delay/held-answers.ts";
+import { HeldAnswers } from "../../../../src/query/forward/delayer.ts";
 import { AnswerGate, type GivenAnswer } from "../../../../src/query/gate/answer-gate.ts";
 import { passDeferred } from "../../../../src/query/gate/deferred-answer.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES } from "../../../../src/query/ports.ts";

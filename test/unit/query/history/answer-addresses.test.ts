@@ -6,7 +6,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { HEADER_BYTES } from "../../../../src/base/dns/header.ts";
-import { addressAt, addressSize, findAddresses } from "../../../../src/query/history/answer-addresses.ts";
+import { addressAt, addressSize, findAddresses } from "../../../../src/query/history/query-history.ts";
 import { runs } from "../../../support/rig/runs.ts";
 import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { anOutcome } from "../../support/outcome.ts";

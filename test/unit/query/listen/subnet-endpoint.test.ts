@@ -7,7 +7,7 @@ import { fstatSync, openSync } from "node:fs";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { test } from "node:test";
 
-import { type AddressBlock, readAddressBlock } from "../../../../src/base/model/address-block.ts";
+import { type AddressBlock, readAddressBlock } from "../../../../src/base/model/address.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
 import { SubnetEndpoint } from "../../../../src/query/listen/subnet-endpoint.ts";

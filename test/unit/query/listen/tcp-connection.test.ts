@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { withLength } from "../../../../src/base/lib/framing.ts";
+import { withLength } from "../../../../src/base/lib/stream-reader.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { SyncAnswerer } from "../../../../src/query/ports.ts";

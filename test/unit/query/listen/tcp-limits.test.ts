@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { withLength } from "../../../../src/base/lib/framing.ts";
+import { withLength } from "../../../../src/base/lib/stream-reader.ts";
 import type { SyncAnswerer } from "../../../../src/query/ports.ts";
 import { Outcome } from "../../../../src/query/record/outcome.ts";
 import { aQuery, anOpt } from "../../../support/scripted/builders.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { threadMs } from "../../../../src/kernel/thread-time.ts";
-import { Turn } from "../../../../src/query/listen/turn.ts";
+import { threadMs } from "../../../../src/kernel/libc.ts";
+import { Turn } from "../../../../src/query/listen/udp.ts";
 
 const WAIT_MS = 100;
 

@@ -6,14 +6,12 @@ import { test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { AF_INET, SOCK_RAW, duplicate, sendTo, socket } from "../../../../src/kernel/libc.ts";
-import { threadMs } from "../../../../src/kernel/thread-time.ts";
+import { AF_INET, SOCK_RAW, duplicate, sendTo, socket, threadMs } from "../../../../src/kernel/libc.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
 import type { SyncAnswerer } from "../../../../src/query/ports.ts";
-import { Turn } from "../../../../src/query/listen/turn.ts";
-import { UdpListener, sendersOf } from "../../../../src/query/listen/udp.ts";
+import { UdpListener, sendersOf, Turn } from "../../../../src/query/listen/udp.ts";
 import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
 import { type UdpTestParts, WEB, clientOnOneNetwork, udpParts } from "../../support/listening.ts";

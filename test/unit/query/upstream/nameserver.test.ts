@@ -9,7 +9,7 @@ import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
 import { PacketBatch } from "../../../../src/kernel/packet-batch.ts";
 import { Nameserver } from "../../../../src/query/upstream/nameserver.ts";
-import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
+import { TurnBudget } from "../../../../src/query/upstream/udp-socket.ts";
 
 const [ATTACKER, VICTIM] = [1, 2];
 

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { RateLimit } from "../../../../src/base/lib/rate-limit.ts";
-import { sharePools } from "../../../../src/query/client/shares.ts";
+import { sharePools } from "../../../../src/query/client/slots.ts";
 import { StreamTurn } from "../../../../src/query/client/stream-turn.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";

@@ -3,14 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { MESSAGE_BYTES_MAX } from "../../../../src/base/dns/sizes.ts";
+import { MESSAGE_BYTES_MAX } from "../../../../src/base/dns/header.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
 import { PacketBatch } from "../../../../src/kernel/packet-batch.ts";
 import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
-import { TurnBudget } from "../../../../src/query/upstream/turn-budget.ts";
-import { UpstreamSocket } from "../../../../src/query/upstream/udp-socket.ts";
+import { UpstreamSocket, TurnBudget } from "../../../../src/query/upstream/udp-socket.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { waitFor } from "../../../support/rig/wait.ts";
 import { callbackReturns } from "../../support/callback.ts";

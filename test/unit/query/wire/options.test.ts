@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { areOptionsValid } from "../../../../src/query/wire/options.ts";
+import { areOptionsValid } from "../../../../src/query/wire/data.ts";
 import { aName, aPointer, u16 } from "../../../support/scripted/builders.ts";
 
 // Code, data, and whether the option is valid.

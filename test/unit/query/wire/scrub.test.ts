@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { scrub } from "../../../../src/query/wire/scrub.ts";
-import { readReply as readUpstream } from "../../../../src/query/wire/upstream-reply.ts";
+import { scrub, readReply as readUpstream } from "../../../../src/query/wire/scrub.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, u16 } from "../../../support/scripted/builders.ts";
 import { readReply } from "../../support/reply.ts";
 

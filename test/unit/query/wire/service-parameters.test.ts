@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { areParametersValid } from "../../../../src/query/wire/service-parameters.ts";
+import { areParametersValid } from "../../../../src/query/wire/data.ts";
 import { u16 } from "../../../support/scripted/builders.ts";
 
 type Parameter = readonly [number, Buffer];

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readFreshReply } from "../../../../src/query/wire/shared-reply.ts";
-import { readReply } from "../../../../src/query/wire/upstream-reply.ts";
+import { readReply } from "../../../../src/query/wire/scrub.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 
 const LABELS_126 = Array.from({ length: 126 }, () => "b").join(".");

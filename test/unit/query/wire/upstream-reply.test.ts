@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readReply } from "../../../../src/query/wire/upstream-reply.ts";
+import { readReply } from "../../../../src/query/wire/scrub.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/scripted/builders.ts";
 
 const QUERY = aQuery({ name: "example.org" });

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { Log } from "../../../../src/base/log/log.ts";
 import { RateLimitedLog } from "../../../../src/base/log/rate-limited-log.ts";
 import type { AttachmentState } from "../../../../src/container/attach/attachment-state.ts";
-import { AttachmentLog } from "../../../../src/run/engine/attachment-log.ts";
+import { AttachmentLog } from "../../../../src/run/engine/engine-events.ts";
 
 const CLOSED: AttachmentState = { kind: "closed" };
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { splitLabels } from "../../../../src/container/facts/labels.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
-import { EventRing } from "../../../../src/control/history/event-ring.ts";
+import { EventRing } from "../../../../src/control/history/history-rings.ts";
 import { EngineEvents } from "../../../../src/run/engine/engine-events.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { CrashHistory } from "../../../../src/run/quarantine/crash-history.ts";
+import { CrashHistory } from "../../../../src/run/quarantine/quarantines.ts";
 
 const parent = mkdtempSync(join(tmpdir(), "d11-deaths-"));
 after(() => rmSync(parent, { recursive: true }));

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import type { EndpointFact, NetworkFact } from "../../../../../src/container/facts/fact.ts";
-import { type JoinedNetwork, inSearchOrder } from "../../../../../src/container/names/docker/search-order.ts";
+import { type JoinedNetwork, inSearchOrder } from "../../../../../src/container/names/docker/networks.ts";
 import { aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
 
 const V4 = "192.0.2.1";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LOCAL_SOURCE } from "../../../../../src/base/model/local-source.ts";
-import { UDP_BYTES_MIN } from "../../../../../src/base/dns/sizes.ts";
+import { UDP_BYTES_MIN } from "../../../../../src/base/dns/header.ts";
 import { TYPE } from "../../../../../src/base/dns/record-type.ts";
 import { FittingNames } from "../../../../../src/container/names/host-domain/fitting-answers.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";

@@ -5,9 +5,8 @@ import { test } from "node:test";
 
 import { presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
-import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
-import { hashOf } from "../../../../../src/base/model/label-table.ts";
-import { StoredName } from "../../../../../src/base/model/stored-name.ts";
+import { LABEL_DEFAULTS } from "../../../../../src/base/model/name-choices.ts";
+import { hashOf, StoredName } from "../../../../../src/base/model/label-table.ts";
 import { ASKED, DENIED, MISS, NameSearch } from "../../../../../src/base/model/visible-names.ts";
 import { DockerNetworks } from "../../../../../src/container/names/docker/networks.ts";
 import { NAME_SETTINGS_DEFAULTS } from "../../../../../src/container/names/source/name-settings.ts";

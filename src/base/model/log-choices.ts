@@ -1,6 +1,0 @@
-/** Choices of the log settings. They are apart from the log because every command knows them, and few load a logger. */
-export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
-/** `auto` is text on a terminal and JSON elsewhere. */
-export const LOG_FORMATS = ["auto", "text", "json"] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
-export type LogLevel = (typeof LOG_LEVELS)[number];
