@@ -175,7 +175,9 @@ test("failed attachments and repairs are counted by code, and the event lag is m
     return sumOf(await metrics(), "dns11_attach_failures_total") >= LIMITS.logLinesPerSubject + 2 ? true : undefined;
   });
   const lines = dns11.log.split("\n").filter((line) => line.includes("not attached") && line.includes('"client"'));
-  assert.ok(lines.length >= 1 && lines.length <= 2, lines.join("\n"));
+  // Another test may hold the machine's lock for a moment: that is another failure, and the same one is logged again after it.
+  const interruptions = lines.filter((line) => line.includes("RULES_LOCKED")).length;
+  assert.ok(lines.length >= 1 && lines.length <= 2 + 2 * interruptions, lines.join("\n"));
   const broken = await metrics();
   assert.ok(sumOf(broken, "dns11_attach_failures_total", { code: "UNVERIFIED" }) >= 1);
   assert.equal(sumOf(broken, "dns11_containers", { state: "failed" }), 1);
