@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { containersCalled } from "../base/model/container-choice.ts";
-import type { Cause } from "./causes.ts";
+import type { Cause, NotResolved } from "./causes.ts";
 import type { ControlClient } from "./control-client.ts";
 import type { RecordText } from "../base/model/reply-text.ts";
 
@@ -111,13 +111,4 @@ async function causesOf(client: ControlClient, wanted: Wanted): Promise<readonly
     // The container does not run, or dns11 has stopped: the last result says so.
     return [];
   }
-}
-
-/** The error of the client for test suites when a name has not resolved in time. */
-export interface NotResolved extends Error {
-  readonly code: string;
-  /** The command that helps, if there is one. */
-  readonly remedy: string | undefined;
-  /** What dns11 knows, the most likely cause first; its sentence is also in the message. Empty if it knows nothing. */
-  readonly causes: readonly Cause[];
 }

@@ -13,7 +13,7 @@
  */
 import { setMaxListeners } from "node:events";
 
-import type { Cause, LastingFix } from "./causes.ts";
+import type { Cause, LastingFix, NotResolved } from "./causes.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
 import { LiveLab } from "./lab/lab.ts";
 import type { LeaseConnection } from "./lease-connection.ts";
@@ -22,7 +22,7 @@ import type { Lab } from "./lab/test-lab.ts";
 import type { LeaseScope } from "./lease.ts";
 import { refuseUnknownOptions, readTimeout } from "./lab/rule-options.ts";
 import type { Explanation } from "./names.ts";
-import { waitUntilResolves, type NotResolved } from "./resolve-wait.ts";
+import { waitUntilResolves } from "./resolve-wait.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import { locateControl } from "./locate.ts";
 import { defaultStateDir } from "./state-paths.ts";
