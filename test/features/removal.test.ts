@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { after, test } from "node:test";
+import { after, before, test } from "node:test";
 
 import { run } from "../support/program/command.ts";
 
@@ -21,6 +21,16 @@ after(() => rmSync(folder, { recursive: true }));
 for (const name of ["src", "cmd", "test", "package.json", "tsconfig.json"])
   cpSync(name, join(folder, name), { recursive: true });
 symlinkSync(resolve("node_modules"), join(folder, "node_modules"));
+
+const compile = async (...words: readonly string[]): Promise<void> => {
+  const { code, stdout } = await run("npx", ["tsc", "-p", folder, ...words], { timeoutMs: TIME_MS });
+  assert.equal(code, 0, stdout);
+};
+
+/** What the compiler knows of the whole tree, so that it looks only at what a feature that is gone is known by. */
+const WHOLE = join(folder, "whole.tsbuildinfo");
+const WITHOUT = join(folder, "without.tsbuildinfo");
+before(async () => await compile("--noEmit", "--incremental", "--tsBuildInfoFile", WHOLE));
 
 /** The list without a feature, or without any. */
 function listWithout(features: readonly string[]): string {
@@ -41,11 +51,9 @@ async function compilesWithout(features: readonly string[], tests: readonly stri
   for (const name of gone) rmSync(join(folder, name), { recursive: true });
   writeFileSync(join(folder, LIST), listWithout(features));
   try {
-    const emits = tests.length > 0 ? [] : ["--noEmit"];
-    const compiled = await run("npx", ["tsc", ...emits, "--incremental", "false", "-p", folder], {
-      timeoutMs: TIME_MS,
-    });
-    assert.equal(compiled.code, 0, compiled.stdout);
+    cpSync(WHOLE, WITHOUT);
+    if (tests.length > 0) await compile("--incremental", "false");
+    else await compile("--noEmit", "--incremental", "--tsBuildInfoFile", WITHOUT);
     for (const name of tests) {
       const file = join(folder, `dist/test/${name}.test.js`);
       // A runner inside of a runner would run nothing.
