@@ -94,7 +94,7 @@ const DEFAULT_SECONDS = new Map(
     "features/host-names/host-resolved": 120,
     "features/host-names/host-resolvers": 100,
     "features/kubernetes/kubernetes": 60,
-    "features/removal": 200,
+    "features/removal": 300,
     "features/writing": 40,
     "docker/breakages/clients": 90,
     "docker/breakages/containers": 120,
