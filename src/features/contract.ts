@@ -70,7 +70,7 @@ export interface FeatureReport {
   /** Lines of `dns11 status CONTAINER`. */
   readonly containerLines?: (container: ContainerStatus) => readonly StatusLine[];
   /** What `dns11 doctor` says of the machine. */
-  readonly findings: (machine: CheckedMachine) => readonly Finding[];
+  readonly findings?: (machine: CheckedMachine) => readonly Finding[];
   /** What it says of a container. */
   readonly containerFindings?: (
     container: CheckedContainer,

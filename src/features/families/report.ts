@@ -1,10 +1,6 @@
 import type { Explanation } from "../../api/names.ts";
 import type { StatusLine } from "../contract.ts";
 
-export function findings(): readonly [] {
-  return [];
-}
-
 /** That addresses were left out: without it, an answer without any looks like a name without any. */
 export function explanationLines({ steps }: Explanation): readonly StatusLine[] {
   return steps

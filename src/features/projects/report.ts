@@ -9,10 +9,6 @@ const RENAME = "Give the project another name: `name:` in the Compose file, or d
 const PROJECTS_MAX = 64;
 const AT_ONCE = 8;
 
-export function findings(): readonly [] {
-  return [];
-}
-
 /**
  * SERVICE.PROJECT means something else where a project has the name of a network, whose NAME.NETWORK comes first, or of a domain that
  * the host's servers know, in which other people's names are. Nothing is found where project names are off or dns11 does not run.

@@ -5,7 +5,3 @@ export function statusLines({ settings }: Pick<Status, "settings">): StatusLine[
   const zones = settings["zone"]?.value;
   return Array.isArray(zones) && zones.length > 0 ? [{ label: "zones", text: zones.join(", ") }] : [];
 }
-
-export function findings(): readonly [] {
-  return [];
-}
