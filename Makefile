@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 # What sudo has made in the checkout of a user belongs to that user, who goes on without sudo.
 give_back = if [ "$$(id -u)" -eq 0 ] && [ ! -O . ]; then mkdir -p .cache dist && chown -R --reference=. .cache dist node_modules; fi
 
-.PHONY: run test test-all unit rig vm check house bench bench-plot bench-docs clients soak keeper chaos fuzz fuzz-kernel kernel-same siege build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
+.PHONY: run test test-all unit rig vm check house ways bench bench-plot bench-docs clients soak keeper chaos fuzz fuzz-kernel kernel-same siege build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
 
 run: setup-demo build ## A demonstration: a private engine, a name that fails, its diagnosis and fix, then the page until Ctrl-C; ARGS=--once leaves out the page
 	@node scripts/demo.mjs $(ARGS)
@@ -31,6 +31,9 @@ check: node_modules/.package-lock.json ## Types, lint, format, dead code, layeri
 
 house: ## How much code there is, and what knows of each feature besides its folder
 	@node scripts/house.mjs
+
+ways: setup-test build ## Which files have code that runs for a query, a container, a setting and others (needs root); FILES=1 lists them
+	@node scripts/ways.mjs $(if $(FILES),--files)
 
 mutants: build ## Put one-line faults into the program, one at a time, and see which the unit tests find (no root needed); COUNT=N, SEED=N, ROOMS="src/query ..."
 	@node scripts/mutants.mjs
