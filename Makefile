@@ -29,7 +29,7 @@ rig: setup-test build ## Test what the other tests stand on, after a change of t
 check: node_modules/.package-lock.json ## Types, lint, format, dead code, layering
 	@npm run --silent check
 
-house: ## How much code there is, and what knows of each feature besides its folder
+house: ## How much code there is, in all and of each feature
 	@node scripts/house.mjs
 
 ways: setup-test build ## Which files have code that runs for a query, a container, a setting and others (needs root); FILES=1 lists them

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Counts the house: files, lines, declarations, and for each feature what knows of it besides its folder. `make house` prints it; the
- * figures describe the code and are no targets.
+ * Counts the house: files, lines, declarations, and what each feature has. `make house` prints it; the figures describe the code and are
+ * no targets. That nothing but the list imports a feature is a test (test/tidy.test.ts).
  */
 import { readFileSync, readdirSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -9,11 +9,19 @@ import { dirname, join, normalize } from "node:path";
 const FOLDERS = ["src", "cmd"];
 const SMALL_LINES = 30;
 
-const files = FOLDERS.flatMap((folder) =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" })
+const files = FOLDERS.flatMap(filesBelow).map(read);
+
+/** @param {string} folder */
+function filesBelow(folder) {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => /\.tsx?$/.test(name))
-    .map((name) => read(join(folder, name))),
-);
+    .map((name) => join(folder, name));
+}
+
+/** @param {string} text */
+function linesOf(text) {
+  return text.split("\n").length - 1;
+}
 
 /** @param {string} path */
 function read(path) {
@@ -34,24 +42,29 @@ function read(path) {
         .filter((name) => name !== "")
         .map((name) => /** @type {[string, string]} */ ([name, normalize(join(dirname(path), from))])),
   );
+  const wholes = [...text.matchAll(/^import \* as \w+ from "(\.[^"]+)"/gm)].map(([, from = ""]) =>
+    normalize(join(dirname(path), from)),
+  );
   const loaded = [...text.matchAll(/import\("(\.[^"]+)"\)/g)].map(([, from = ""]) =>
     normalize(join(dirname(path), from)),
   );
   return {
     path,
-    lines: text.split("\n").length - 1,
+    lines: linesOf(text),
     interfaces: [...text.matchAll(/^(?:export )?interface /gm)].length,
     classes: [...text.matchAll(/^(?:export )?class /gm)].length,
     exports: exported.map(([, name = ""]) => name),
     imported,
-    targets: new Set([...imported.map(([, from]) => from), ...loaded]),
-    text,
+    /** Files of which all exports are imported, as one object. */
+    wholes,
+    targets: new Set([...imported.map(([, from]) => from), ...wholes, ...loaded]),
   };
 }
 
 /** @type {Map<string, number>} Other files that import it, by file and name. */
 const users = new Map();
 for (const { imported } of files) for (const [name, from] of imported) add(`${from} ${name}`);
+const wholes = new Set(files.flatMap((file) => file.wholes));
 /** @type {Map<string, number>} Files that import it. */
 const importers = new Map();
 for (const { targets } of files) for (const target of targets) importers.set(target, (importers.get(target) ?? 0) + 1);
@@ -65,7 +78,9 @@ function add(key) {
 const sum = (count) => files.reduce((total, file) => total + count(file), 0);
 /** @param {number} times */
 const exportsUsed = (times) =>
-  sum(({ path, exports }) => exports.filter((name) => (users.get(`${path} ${name}`) ?? 0) === times).length);
+  sum(({ path, exports }) =>
+    wholes.has(path) ? 0 : exports.filter((name) => (users.get(`${path} ${name}`) ?? 0) === times).length,
+  );
 const sorted = files.map(({ lines }) => lines).toSorted((a, b) => a - b);
 
 const rows = {
@@ -79,19 +94,15 @@ const rows = {
 for (const [what, figure] of Object.entries(rows)) console.log(`${what.padEnd(46)} ${figure}`);
 
 const FEATURES = "src/features";
-console.log(
-  "\nfeature        files  lines  files elsewhere that name it (reports and types of the API, causes, documents' words)",
-);
-for (const name of readdirSync(FEATURES, { withFileTypes: true }).filter((each) => each.isDirectory())) {
-  const own = files.filter(({ path }) => path.startsWith(`${FEATURES}/${name.name}/`));
+console.log("\nfeature         files  lines  lines of its tests");
+for (const { name } of readdirSync(FEATURES, { withFileTypes: true }).filter((each) => each.isDirectory())) {
+  const own = files.filter(({ path }) => path.startsWith(`${FEATURES}/${name}/`));
   const lines = own.reduce((total, file) => total + file.lines, 0);
-  // As a word, also within a longer name: not the "lan" of a plan, nor an event's listener.
-  const capital =
-    name.name[0]?.toUpperCase() + name.name.slice(1).replaceAll(/-(.)/g, (_, letter) => letter.toUpperCase());
-  const camel = (capital[0]?.toLowerCase() ?? "") + capital.slice(1);
-  const word = new RegExp(`["'/. ]${name.name}["'/.-]|(?<![A-Za-z])(?:${camel}|${capital})(?![a-z])`);
-  const others = files.filter(({ path, text }) => !path.startsWith(`${FEATURES}/${name.name}/`) && word.test(text));
+  const tests = filesBelow(`test/features/${name}`).reduce(
+    (total, path) => total + linesOf(readFileSync(path, "utf8")),
+    0,
+  );
   console.log(
-    `${name.name.padEnd(14)} ${String(own.length).padStart(5)}  ${String(lines).padStart(5)}  ${others.map(({ path }) => path).join(" ")}`,
+    `${name.padEnd(15)} ${String(own.length).padStart(5)}  ${String(lines).padStart(5)}  ${String(tests).padStart(5)}`,
   );
 }
