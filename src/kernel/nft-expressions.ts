@@ -1,22 +1,48 @@
 /**
- * NftExpressions: the expressions that rules consist of, as nf_tables netlink attributes. What is loaded goes to the first
- * register unless another is named; a comparison that fails ends the rule.
+ * NftExpressions: rules of nf_tables as lists of expressions, which are values until they are written as netlink attributes. What is
+ * loaded goes to the first register unless another is named; a comparison that fails ends the rule.
  */
 import type { NetlinkWriter } from "./netlink-message.ts";
 import * as nft from "./nft-constants.ts";
 
-export function expression(w: NetlinkWriter, name: string, body: () => void): void {
-  w.nested(nft.NFTA_LIST_ELEM, () => {
-    w.text(nft.NFTA_EXPR_NAME, name);
-    w.nested(nft.NFTA_EXPR_DATA, body);
-  });
+/** What the kernel does with a packet in one step of a rule. */
+export interface Expression {
+  readonly name: string;
+  readonly write: (w: NetlinkWriter) => void;
 }
 
-export function loadMeta(w: NetlinkWriter, key: number, register: number = nft.NFT_REG_1): void {
-  expression(w, "meta", () => {
+/** Expressions in their order; several that belong together stand in a list of their own. */
+export type Rule = readonly (Expression | Rule)[];
+
+export function writeRule(w: NetlinkWriter, rule: Rule): void {
+  for (const part of rule) {
+    if ("write" in part) w.nested(nft.NFTA_LIST_ELEM, () => writeExpression(w, part));
+    else writeRule(w, part);
+  }
+}
+
+export function writeExpression(w: NetlinkWriter, { name, write }: Expression): void {
+  w.text(nft.NFTA_EXPR_NAME, name);
+  w.nested(nft.NFTA_EXPR_DATA, () => write(w));
+}
+
+export function expression(name: string, write: Expression["write"] = () => undefined): Expression {
+  return { name, write };
+}
+
+export function loadMeta(key: number, register: number = nft.NFT_REG_1): Expression {
+  return expression("meta", (w) => {
     w.u32(nft.NFTA_META_DREG, register);
     w.u32(nft.NFTA_META_KEY, key);
   });
+}
+
+export function setMeta(key: number, value: Uint8Array): Rule {
+  const set = expression("meta", (w) => {
+    w.u32(nft.NFTA_META_KEY, key);
+    w.u32(nft.NFTA_META_SREG, nft.NFT_REG_1);
+  });
+  return [loadImmediate(value), set];
 }
 
 /** A part of the packet: of which header, from where, and how many bytes. */
@@ -26,12 +52,9 @@ export interface PacketPart {
   readonly length: number;
 }
 
-export function loadPayload(
-  w: NetlinkWriter,
-  { base, offset, length }: PacketPart,
-  register: number = nft.NFT_REG_1,
-): void {
-  expression(w, "payload", () => {
+/** Ends the rule where the packet has no such bytes. */
+export function loadPayload({ base, offset, length }: PacketPart, register: number = nft.NFT_REG_1): Expression {
+  return expression("payload", (w) => {
     w.u32(nft.NFTA_PAYLOAD_DREG, register);
     w.u32(nft.NFTA_PAYLOAD_BASE, base);
     w.u32(nft.NFTA_PAYLOAD_OFFSET, offset);
@@ -39,18 +62,41 @@ export function loadPayload(
   });
 }
 
+/** Writes into the packet, and corrects the checksum that is there in the same header. */
+export function setPayload({ base, offset, length }: PacketPart, value: Uint8Array, checksumAt?: number): Rule {
+  const set = expression("payload", (w) => {
+    w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_PAYLOAD_BASE, base);
+    w.u32(nft.NFTA_PAYLOAD_OFFSET, offset);
+    w.u32(nft.NFTA_PAYLOAD_LEN, length);
+    if (checksumAt === undefined) return;
+    w.u32(nft.NFTA_PAYLOAD_CSUM_TYPE, nft.NFT_PAYLOAD_CSUM_INET);
+    w.u32(nft.NFTA_PAYLOAD_CSUM_OFFSET, checksumAt);
+  });
+  return [loadImmediate(value), set];
+}
+
 /** What connection tracking knows; `direction` for what it knows of both. */
-export function loadTracked(w: NetlinkWriter, key: number, direction?: number, register: number = nft.NFT_REG_1): void {
-  expression(w, "ct", () => {
+export function loadTracked(key: number, direction?: number, register: number = nft.NFT_REG_1): Expression {
+  return expression("ct", (w) => {
     w.u32(nft.NFTA_CT_KEY, key);
     w.u32(nft.NFTA_CT_DREG, register);
     if (direction !== undefined) w.attribute(nft.NFTA_CT_DIRECTION, Buffer.of(direction));
   });
 }
 
+/** Changes what connection tracking knows: of labels, it adds these. */
+export function setTracked(key: number, value: Uint8Array): Rule {
+  const set = expression("ct", (w) => {
+    w.u32(nft.NFTA_CT_KEY, key);
+    w.u32(nft.NFTA_CT_SREG, nft.NFT_REG_1);
+  });
+  return [loadImmediate(value), set];
+}
+
 /** Loads what kind of address a packet is for, as the kernel's routes say: one of the RTN_ constants. */
-export function loadDestinationType(w: NetlinkWriter): void {
-  expression(w, "fib", () => {
+export function loadDestinationType(): Expression {
+  return expression("fib", (w) => {
     w.u32(nft.NFTA_FIB_DREG, nft.NFT_REG_1);
     w.u32(nft.NFTA_FIB_RESULT, nft.NFT_FIB_RESULT_ADDRTYPE);
     w.u32(nft.NFTA_FIB_FLAGS, nft.NFTA_FIB_F_DADDR);
@@ -58,8 +104,8 @@ export function loadDestinationType(w: NetlinkWriter): void {
 }
 
 /** Loads whether a packet has the IPv4 option, or the IPv6 extension header, of this number: one byte. */
-export function loadHasHeader(w: NetlinkWriter, version: 4 | 6, type: number): void {
-  expression(w, "exthdr", () => {
+export function loadHasHeader(version: 4 | 6, type: number): Expression {
+  return expression("exthdr", (w) => {
     w.u32(nft.NFTA_EXTHDR_DREG, nft.NFT_REG_1);
     w.attribute(nft.NFTA_EXTHDR_TYPE, Buffer.of(type));
     w.u32(nft.NFTA_EXTHDR_OFFSET, 0);
@@ -69,16 +115,8 @@ export function loadHasHeader(w: NetlinkWriter, version: 4 | 6, type: number): v
   });
 }
 
-/** Changes what connection tracking knows: of labels, it adds those that are loaded. */
-export function setTracked(w: NetlinkWriter, key: number): void {
-  expression(w, "ct", () => {
-    w.u32(nft.NFTA_CT_KEY, key);
-    w.u32(nft.NFTA_CT_SREG, nft.NFT_REG_1);
-  });
-}
-
-export function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NFT_CMP_EQ): void {
-  expression(w, "cmp", () => {
+export function compare(value: Uint8Array, operation: number = nft.NFT_CMP_EQ): Expression {
+  return expression("cmp", (w) => {
     w.u32(nft.NFTA_CMP_SREG, nft.NFT_REG_1);
     w.u32(nft.NFTA_CMP_OP, operation);
     w.nested(nft.NFTA_CMP_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
@@ -86,14 +124,13 @@ export function compare(w: NetlinkWriter, value: Uint8Array, operation: number =
 }
 
 /** Of the transport protocol with this number. */
-export function ofProtocol(w: NetlinkWriter, protocol: number): void {
-  loadMeta(w, nft.NFT_META_L4PROTO);
-  compare(w, Buffer.of(protocol));
+export function ofProtocol(protocol: number): Rule {
+  return [loadMeta(nft.NFT_META_L4PROTO), compare(Buffer.of(protocol))];
 }
 
 /** Masks what is loaded. */
-export function maskBytes(w: NetlinkWriter, mask: Uint8Array): void {
-  expression(w, "bitwise", () => {
+export function maskBytes(mask: Uint8Array): Expression {
+  return expression("bitwise", (w) => {
     w.u32(nft.NFTA_BITWISE_SREG, nft.NFT_REG_1);
     w.u32(nft.NFTA_BITWISE_DREG, nft.NFT_REG_1);
     w.u32(nft.NFTA_BITWISE_LEN, mask.length);
@@ -102,19 +139,33 @@ export function maskBytes(w: NetlinkWriter, mask: Uint8Array): void {
   });
 }
 
-export function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): void {
-  expression(w, "immediate", () => {
+export function loadImmediate(value: Uint8Array, register: number = nft.NFT_REG_1): Expression {
+  return expression("immediate", (w) => {
     w.u32(nft.NFTA_IMMEDIATE_DREG, register);
     w.nested(nft.NFTA_IMMEDIATE_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
   });
 }
 
-/** `chain` is where a jump or goto leads. */
-export function verdict(w: NetlinkWriter, code: number, chain?: string): void {
-  expression(w, "immediate", () => {
+function verdict(code: number, chain?: string): Expression {
+  return expression("immediate", (w) => {
     w.u32(nft.NFTA_IMMEDIATE_DREG, nft.NFT_REG_VERDICT);
     w.nested(nft.NFTA_IMMEDIATE_DATA, () => writeVerdict(w, code, chain));
   });
+}
+
+export const accept = verdict(nft.NF_ACCEPT);
+export const drop = verdict(nft.NF_DROP);
+export const counter = expression("counter");
+export const notrack = expression("notrack");
+
+/** Goes on in the other chain, and comes back behind its end. */
+export function jump(chain: string): Expression {
+  return verdict(nft.NFT_JUMP, chain);
+}
+
+/** Goes on in the other chain, and does not come back. */
+export function goTo(chain: string): Expression {
+  return verdict(nft.NFT_GOTO, chain);
 }
 
 /** A verdict as data, in an expression or an element of a map. */
@@ -126,22 +177,31 @@ export function writeVerdict(w: NetlinkWriter, code: number, chain?: string): vo
 }
 
 /** Ends the rule unless what is loaded is in the set. */
-export function lookUp(w: NetlinkWriter, set: string, isVerdictMap = false): void {
-  expression(w, "lookup", () => {
+export function lookUp(set: string, isVerdictMap = false): Expression {
+  return expression("lookup", (w) => {
     w.text(nft.NFTA_LOOKUP_SET, set);
     w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG_1);
     if (isVerdictMap) w.u32(nft.NFTA_LOOKUP_DREG, nft.NFT_REG_VERDICT);
   });
 }
 
-/** Adds what is loaded to the set, or renews it; ends the rule if the set is full. `each`: an expression that an element has. */
-export function updateSet(w: NetlinkWriter, set: string, timeoutMs: number, each?: () => void): void {
-  expression(w, "dynset", () => {
+/** Adds what is loaded to the set, or renews it; ends the rule if the set is full. `each`: what an element has of its own. */
+export function updateSet(set: string, timeoutMs: number, each?: Expression): Expression {
+  return expression("dynset", (w) => {
     w.text(nft.NFTA_DYNSET_SET_NAME, set);
     w.u32(nft.NFTA_DYNSET_OP, nft.NFT_DYNSET_OP_UPDATE);
     w.u32(nft.NFTA_DYNSET_SREG_KEY, nft.NFT_REG_1);
     w.u64(nft.NFTA_DYNSET_TIMEOUT, timeoutMs);
-    each?.();
+    if (each !== undefined) w.nested(nft.NFTA_DYNSET_EXPR, () => writeExpression(w, each));
+  });
+}
+
+/** Ends the rule beyond so many packets in a second, and at once. */
+export function limit(rate: number, burst: number): Expression {
+  return expression("limit", (w) => {
+    w.attribute(nft.NFTA_LIMIT_RATE, networkU64(rate));
+    w.attribute(nft.NFTA_LIMIT_UNIT, networkU64(1));
+    w.u32(nft.NFTA_LIMIT_BURST, burst);
   });
 }
 
@@ -160,4 +220,10 @@ export function nativeU64(value: bigint): Uint8Array {
 
 export function networkU16(value: number): Buffer {
   return Buffer.of(value >> 8, value & 0xff);
+}
+
+function networkU64(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(value));
+  return bytes;
 }

@@ -5,7 +5,7 @@
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "./netlink-message.ts";
 import { type NftCommand, deleteTable } from "./nfnetlink.ts";
 import * as nft from "./nft-constants.ts";
-import { writeVerdict } from "./nft-expressions.ts";
+import { type Expression, type Rule, writeExpression, writeRule, writeVerdict } from "./nft-expressions.ts";
 
 export interface SetPlan {
   readonly name: string;
@@ -17,7 +17,7 @@ export interface SetPlan {
   readonly size?: number;
   readonly isVerdictMap?: boolean;
   /** Each element has this expression, such as a limit of its own. */
-  readonly each?: { readonly name: string; readonly write: (w: NetlinkWriter) => void };
+  readonly each?: Expression;
 }
 
 export interface SetElement {
@@ -32,10 +32,9 @@ export interface ChainHook {
   readonly number: number;
   readonly priority: number;
   readonly device?: string;
+  /** By default `filter`. */
+  readonly type?: string;
 }
-
-/** The expressions of one rule. */
-export type Rule = (w: NetlinkWriter) => void;
 
 /** The length of an attribute has sixteen bits. */
 const ELEMENTS_OF_A_COMMAND = 500;
@@ -49,10 +48,14 @@ export class NftTable {
     this.name = name;
   }
 
-  create(flags: number): NftCommand {
+  /** nft(8) shows the comment. */
+  create(flags: number, comment?: string): NftCommand {
     return this.#command(nft.NFT_MSG_NEWTABLE, NLM_F_CREATE, "", (w) => {
       w.text(nft.NFTA_TABLE_NAME, this.name);
       if (flags !== 0) w.u32(nft.NFTA_TABLE_FLAGS, flags);
+      if (comment === undefined) return;
+      const text = Buffer.from(`${comment}\0`, "latin1");
+      w.attribute(nft.NFTA_TABLE_USERDATA, Buffer.concat([Buffer.of(nft.UDATA_COMMENT, text.length), text]));
     });
   }
 
@@ -71,11 +74,7 @@ export class NftTable {
       if (isVerdictMap === true) w.u32(nft.NFTA_SET_DATA_TYPE, nft.NFT_DATA_VERDICT);
       if (size !== undefined) w.nested(nft.NFTA_SET_DESC, () => w.u32(nft.NFTA_SET_DESC_SIZE, size));
       w.u32(nft.NFTA_SET_ID, 1);
-      if (each === undefined) return;
-      w.nested(nft.NFTA_SET_EXPR, () => {
-        w.text(nft.NFTA_EXPR_NAME, each.name);
-        w.nested(nft.NFTA_EXPR_DATA, () => each.write(w));
-      });
+      if (each !== undefined) w.nested(nft.NFTA_SET_EXPR, () => writeExpression(w, each));
     });
   }
 
@@ -114,7 +113,7 @@ export class NftTable {
         if (hook.device !== undefined) w.text(nft.NFTA_HOOK_DEV, hook.device);
       });
       w.u32(nft.NFTA_CHAIN_POLICY, nft.NF_ACCEPT);
-      w.text(nft.NFTA_CHAIN_TYPE, "filter");
+      w.text(nft.NFTA_CHAIN_TYPE, hook.type ?? "filter");
     });
   }
 
@@ -131,18 +130,22 @@ export class NftTable {
       this.#command(nft.NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, `rule ${index + 1} of ${chain} of `, (w) => {
         w.text(nft.NFTA_RULE_TABLE, this.name);
         w.text(nft.NFTA_RULE_CHAIN, chain);
-        w.nested(nft.NFTA_RULE_EXPRESSIONS, () => rule(w));
+        w.nested(nft.NFTA_RULE_EXPRESSIONS, () => writeRule(w, rule));
       }),
     );
   }
 
   /** Replaces all rules of a chain. */
   replaceRules(chain: string, rules: readonly Rule[]): NftCommand[] {
-    const removal = this.#command(nft.NFT_MSG_DELRULE, 0, `rules of ${chain} of `, (w) => {
+    return [this.deleteRules(chain), ...this.rules(chain, rules)];
+  }
+
+  /** Without a chain, those of all chains. */
+  deleteRules(chain?: string): NftCommand {
+    return this.#command(nft.NFT_MSG_DELRULE, 0, `rules of ${chain === undefined ? "" : `${chain} of `}`, (w) => {
       w.text(nft.NFTA_RULE_TABLE, this.name);
-      w.text(nft.NFTA_RULE_CHAIN, chain);
+      if (chain !== undefined) w.text(nft.NFTA_RULE_CHAIN, chain);
     });
-    return [removal, ...this.rules(chain, rules)];
   }
 
   #command(command: number, flags: number, about: string, write: NftCommand["write"]): NftCommand {

@@ -8,13 +8,13 @@ import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type NftCommand, visitTables } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import type { NftTable } from "../../kernel/nft-table.ts";
-import { dropCounted } from "./rewritten-port.ts";
+import { counter, drop } from "../../kernel/nft-expressions.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { IP_FAMILIES, GUARD_CHAIN } from "./plan.ts";
 import { visitRulesOf } from "./installed-rules.ts";
 
 export function dropChains(table: NftTable, kinds: readonly string[]): NftCommand[] {
-  return kinds.flatMap((kind) => [table.chain(kind), ...table.rules(kind, [dropCounted])]);
+  return kinds.flatMap((kind) => [table.chain(kind), ...table.rules(kind, [[counter, drop]])]);
 }
 
 type Counts<K extends string> = Record<K, number>;

@@ -5,7 +5,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import { installedRules, PERMANENT_COMMENT } from "./installed-rules.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { NftSocket, type NftCommand } from "../../kernel/nfnetlink.ts";
-import { deleteCommands, permanentCommands } from "./nft-commands.ts";
+import { deleteCommand, permanentCommands } from "./nft-commands.ts";
 import { type IpFamily, TABLE_NAME, type TablePlan } from "./plan.ts";
 
 export interface CleanupResult {
@@ -52,7 +52,7 @@ export async function removeUnownedRules(netns: NetNamespace): Promise<string[]>
 
 /** Removes our unowned table of one family. */
 async function removeTable(netns: NetNamespace, family: IpFamily): Promise<void> {
-  await transactIn(netns, deleteCommands({ family, name: TABLE_NAME }));
+  await transactIn(netns, [deleteCommand({ family, name: TABLE_NAME })]);
 }
 
 async function transactIn(netns: NetNamespace, commands: readonly NftCommand[]): Promise<void> {

@@ -62,7 +62,7 @@ interface RulePlan {
 
 export type ChainName = "zone" | "query" | "reply" | "pod-zone" | "pod-query" | typeof GUARD_CHAIN;
 
-export interface ChainPlan {
+interface ChainPlan {
   readonly name: ChainName;
   readonly type: "filter" | "nat";
   readonly hook: "prerouting" | "input" | "output" | "postrouting";

@@ -2,16 +2,15 @@
  * RewrittenPort: port 53 of an address of the host as the rules write it. The sockets behind it have ports that the kernel chose, so
  * that dns11 needs no right to port 53; rules write the port of a query, and that of its reply, in the packet.
  */
-import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
+  type PacketPart,
+  type Rule,
   compare,
-  expression,
-  loadImmediate,
   loadPayload,
   networkU16,
   ofProtocol,
-  verdict,
+  setPayload,
 } from "../../kernel/nft-expressions.ts";
 import { ADDRESSES, PROTOCOL_NUMBER } from "./nft-commands.ts";
 import type { IpFamily, ListenAddress, Protocol } from "./plan.ts";
@@ -26,63 +25,26 @@ export function portOf({ udpPort, tcpPort }: ListenAddress, protocol: Protocol):
   return { protocol, port: protocol === "udp" ? udpPort : tcpPort };
 }
 
-export function matchAddress(
-  w: NetlinkWriter,
-  family: IpFamily,
-  which: "source" | "destination",
-  address: Uint8Array,
-): void {
+export function matchAddress(family: IpFamily, which: "source" | "destination", address: Uint8Array): Rule {
   const { [which]: offset, length } = ADDRESSES[family];
-  loadPayload(w, { base: nft.NETWORK_HEADER, offset, length });
-  compare(w, address);
+  return [loadPayload({ base: nft.NETWORK_HEADER, offset, length }), compare(address)];
 }
 
-export function matchPort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof PORT_AT, port: number): void {
-  ofProtocol(w, PROTOCOL_NUMBER[protocol]);
-  loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: PORT_AT[which], length: 2 });
-  compare(w, networkU16(port));
+export function matchPort(protocol: Protocol, which: keyof typeof PORT_AT, port: number): Rule {
+  return [ofProtocol(PROTOCOL_NUMBER[protocol]), loadPayload(portAt(which)), compare(networkU16(port))];
 }
 
 /** Zero is the checksum of a sender that makes none, and must stay so. */
-export function matchNoChecksum(w: NetlinkWriter): void {
-  loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: CHECKSUM_AT.udp, length: 2 });
-  compare(w, networkU16(0));
+export function matchNoChecksum(): Rule {
+  const checksum = { base: nft.TRANSPORT_HEADER, offset: CHECKSUM_AT.udp, length: 2 };
+  return [loadPayload(checksum), compare(networkU16(0))];
 }
 
-/** Without `checksumAt` it stays as it is. */
-export function writePort(
-  w: NetlinkWriter,
-  which: keyof typeof PORT_AT,
-  port: number,
-  checksumAt: number | undefined,
-): void {
-  loadImmediate(w, nft.NFT_REG_1, networkU16(port));
-  expression(w, "payload", () => {
-    w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_PAYLOAD_BASE, nft.TRANSPORT_HEADER);
-    w.u32(nft.NFTA_PAYLOAD_OFFSET, PORT_AT[which]);
-    w.u32(nft.NFTA_PAYLOAD_LEN, 2);
-    if (checksumAt === undefined) return;
-    w.u32(nft.NFTA_PAYLOAD_CSUM_TYPE, nft.NFT_PAYLOAD_CSUM_INET);
-    w.u32(nft.NFTA_PAYLOAD_CSUM_OFFSET, checksumAt);
-  });
+/** Without `checksumAt` the checksum stays as it is. */
+export function writePort(which: keyof typeof PORT_AT, port: number, checksumAt: number | undefined): Rule {
+  return setPayload(portAt(which), networkU16(port), checksumAt);
 }
 
-/** Of a limit expression: packets in a second, and at once. */
-export function writeLimit(w: NetlinkWriter, rate: number, burst: number): void {
-  w.attribute(nft.NFTA_LIMIT_RATE, networkU64(rate));
-  w.attribute(nft.NFTA_LIMIT_UNIT, networkU64(1));
-  w.u32(nft.NFTA_LIMIT_BURST, burst);
-}
-
-/** Counts the packet, and drops it. */
-export function dropCounted(w: NetlinkWriter): void {
-  expression(w, "counter", () => undefined);
-  verdict(w, nft.NF_DROP);
-}
-
-function networkU64(value: number): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64BE(BigInt(value));
-  return bytes;
+function portAt(which: keyof typeof PORT_AT): PacketPart {
+  return { base: nft.TRANSPORT_HEADER, offset: PORT_AT[which], length: 2 };
 }

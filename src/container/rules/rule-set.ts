@@ -7,7 +7,7 @@ import { SystemFault } from "../../kernel/libc.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { RuleBackend } from "../../base/model/rule-backend.ts";
 import { NftSocket } from "../../kernel/nfnetlink.ts";
-import { deleteCommands, replaceTableCommands, replaceRuleCommands } from "./nft-commands.ts";
+import { deleteCommand, replaceTableCommands, replaceRuleCommands } from "./nft-commands.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type IpFamily, TABLE_NAME, type TablePlan } from "./plan.ts";
 import { type InstalledRules, ownedElsewhere, tableTitle } from "./installed-rules.ts";
@@ -67,7 +67,7 @@ export class RuleSet {
   async remove(): Promise<void> {
     for (const family of this.#families) {
       try {
-        await this.#netns.transact(this.#nft, deleteCommands({ family, name: TABLE_NAME }));
+        await this.#netns.transact(this.#nft, [deleteCommand({ family, name: TABLE_NAME })]);
       } catch {
         // It may be gone already. An owned table disappears in any case when the socket closes.
       }

@@ -10,11 +10,14 @@
  *
  * Nothing is refused. What has no port, and what comes in fragments without one, counts as port 0.
  */
-import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
+  type Expression,
+  type Rule,
+  accept,
   compare,
+  counter,
   loadImmediate,
   loadMeta,
   loadPayload,
@@ -23,9 +26,8 @@ import {
   networkU16,
   ofProtocol,
   updateSet,
-  verdict,
 } from "../../kernel/nft-expressions.ts";
-import { NftTable, type Rule, type SetElement, PORT_FIELDS_BYTES, WORD_BYTES } from "../../kernel/nft-table.ts";
+import { NftTable, type SetElement, PORT_FIELDS_BYTES, WORD_BYTES } from "../../kernel/nft-table.ts";
 import { EGRESS_LIMITS } from "./limits.ts";
 
 export const NETDEV = 5;
@@ -137,11 +139,11 @@ export class RecordingTable {
   addLink(id: string, { index, name }: RecordedLink, tellsAnswers: boolean): NftCommand[] {
     return [
       this.#table.chain(fromChain(index), { number: nft.NF_NETDEV_INGRESS, priority: PRIORITY, device: name }),
-      ...this.#table.rules(fromChain(index), [otherTcp, ...VERSIONS.flatMap((each) => recording(each, id))]),
+      ...this.#table.rules(fromChain(index), [OTHER_TCP, ...VERSIONS.flatMap((each) => recording(each, id))]),
       ...(tellsAnswers
         ? [
             this.#table.chain(toChain(index), { number: nft.NF_NETDEV_EGRESS, priority: PRIORITY, device: name }),
-            ...this.#table.rules(toChain(index), [otherThanUdp, ...VERSIONS.map((each) => incoming(each, id))]),
+            ...this.#table.rules(toChain(index), [OTHER_THAN_UDP, ...VERSIONS.map((each) => incoming(each, id))]),
           ]
         : []),
     ];
@@ -174,61 +176,55 @@ function elementOf(key: Buffer): SetElement {
 }
 
 /** First, because most packets are that: those of open TCP connections. */
-function otherTcp(w: NetlinkWriter): void {
-  ofProtocol(w, PROTOCOL.tcp);
-  load(w, nft.TRANSPORT_HEADER, TCP_FLAGS_AT, 1);
-  maskBytes(w, Buffer.of(FIN | SYN | RST | ACK));
-  compare(w, Buffer.of(SYN), nft.NFT_CMP_NEQ);
-  verdict(w, nft.NF_ACCEPT);
-}
+const OTHER_TCP: Rule = [
+  ofProtocol(PROTOCOL.tcp),
+  loadPayload({ base: nft.TRANSPORT_HEADER, offset: TCP_FLAGS_AT, length: 1 }),
+  maskBytes(Buffer.of(FIN | SYN | RST | ACK)),
+  compare(Buffer.of(SYN), nft.NFT_CMP_NEQ),
+  accept,
+];
 
 /** First, because most packets are that, and each expression costs each of them. */
-function otherThanUdp(w: NetlinkWriter): void {
-  loadMeta(w, nft.NFT_META_L4PROTO);
-  compare(w, Buffer.of(PROTOCOL.udp), nft.NFT_CMP_NEQ);
-  verdict(w, nft.NF_ACCEPT);
-}
+const OTHER_THAN_UDP: Rule = [
+  loadMeta(nft.NFT_META_L4PROTO),
+  compare(Buffer.of(PROTOCOL.udp), nft.NFT_CMP_NEQ),
+  accept,
+];
 
 function recording(version: Version, id: string): Rule[] {
   const { length, destinationAt, icmp } = version;
-  const count = (w: NetlinkWriter): void => {
-    countIn(w, connectionsSet(version, id));
-    verdict(w, nft.NF_ACCEPT);
-  };
+  const isOfVersion = ofVersion(version);
+  const destination = loadPayload({ base: nft.NETWORK_HEADER, offset: destinationAt, length });
   const next = nft.NFT_REG32_00 + length / WORD_BYTES;
+  // A full set ends the rule.
+  const count = [updateSet(connectionsSet(version, id), EGRESS_LIMITS.kernelMs, counter), accept];
   return [
-    (w) => {
-      ofVersion(w, version);
-      ofProtocol(w, PROTOCOL.udp);
-      load(w, nft.NETWORK_HEADER, destinationAt, length);
-      load(w, nft.TRANSPORT_HEADER, DESTINATION_PORT, 2, next);
-      load(w, nft.TRANSPORT_HEADER, SOURCE_PORT, 2, next + 1);
-      lookUp(w, incomingSet(version, id));
-      verdict(w, nft.NF_ACCEPT);
-    },
-    (w) => {
-      ofVersion(w, version);
-      loadMeta(w, nft.NFT_META_L4PROTO);
-      lookUp(w, PORTS_SET);
-      load(w, nft.NETWORK_HEADER, destinationAt, length);
-      loadMeta(w, nft.NFT_META_L4PROTO, next);
-      load(w, nft.TRANSPORT_HEADER, DESTINATION_PORT, 2, next + 1);
-      count(w);
-    },
-    (w) => {
-      ofVersion(w, version);
-      ofProtocol(w, icmp);
-      load(w, nft.TRANSPORT_HEADER, 0, 1);
-      lookUp(w, answersSet(version));
-      verdict(w, nft.NF_ACCEPT);
-    },
-    (w) => {
-      ofVersion(w, version);
-      load(w, nft.NETWORK_HEADER, destinationAt, length);
-      loadMeta(w, nft.NFT_META_L4PROTO, next);
-      loadImmediate(w, next + 1, networkU16(0));
-      count(w);
-    },
+    [
+      isOfVersion,
+      ofProtocol(PROTOCOL.udp),
+      destination,
+      loadPort(DESTINATION_PORT, next),
+      loadPort(SOURCE_PORT, next + 1),
+      lookUp(incomingSet(version, id)),
+      accept,
+    ],
+    [
+      isOfVersion,
+      loadMeta(nft.NFT_META_L4PROTO),
+      lookUp(PORTS_SET),
+      destination,
+      loadMeta(nft.NFT_META_L4PROTO, next),
+      loadPort(DESTINATION_PORT, next + 1),
+      count,
+    ],
+    [
+      isOfVersion,
+      ofProtocol(icmp),
+      loadPayload({ base: nft.TRANSPORT_HEADER, offset: 0, length: 1 }),
+      lookUp(answersSet(version)),
+      accept,
+    ],
+    [isOfVersion, destination, loadMeta(nft.NFT_META_L4PROTO, next), loadImmediate(networkU16(0), next + 1), count],
   ];
 }
 
@@ -236,31 +232,19 @@ function recording(version: Version, id: string): Rule[] {
 function incoming(version: Version, id: string): Rule {
   const { length, sourceAt } = version;
   const next = nft.NFT_REG32_00 + length / WORD_BYTES;
-  return (w) => {
-    ofVersion(w, version);
-    load(w, nft.NETWORK_HEADER, sourceAt, length);
-    load(w, nft.TRANSPORT_HEADER, SOURCE_PORT, 2, next);
-    load(w, nft.TRANSPORT_HEADER, DESTINATION_PORT, 2, next + 1);
-    updateSet(w, incomingSet(version, id), EGRESS_LIMITS.incomingMs);
-  };
+  return [
+    ofVersion(version),
+    loadPayload({ base: nft.NETWORK_HEADER, offset: sourceAt, length }),
+    loadPort(SOURCE_PORT, next),
+    loadPort(DESTINATION_PORT, next + 1),
+    updateSet(incomingSet(version, id), EGRESS_LIMITS.incomingMs),
+  ];
 }
 
-function ofVersion(w: NetlinkWriter, { etherType }: Version): void {
-  loadMeta(w, nft.NFT_META_PROTOCOL);
-  compare(w, networkU16(etherType));
+function ofVersion({ etherType }: Version): Rule {
+  return [loadMeta(nft.NFT_META_PROTOCOL), compare(networkU16(etherType))];
 }
 
-/** Ends the rule where the packet has no such bytes. */
-function load(w: NetlinkWriter, base: number, offset: number, length: number, register?: number): void {
-  loadPayload(w, { base, offset, length }, register);
-}
-
-/** Ends the rule where the set is full. */
-function countIn(w: NetlinkWriter, set: string): void {
-  updateSet(w, set, EGRESS_LIMITS.kernelMs, () =>
-    w.nested(nft.NFTA_DYNSET_EXPR, () => {
-      w.text(nft.NFTA_EXPR_NAME, "counter");
-      w.nested(nft.NFTA_EXPR_DATA, () => undefined);
-    }),
-  );
+function loadPort(offset: number, register: number): Expression {
+  return loadPayload({ base: nft.TRANSPORT_HEADER, offset, length: 2 }, register);
 }

@@ -8,19 +8,21 @@
  */
 import { addressBytes, type AddressBlock } from "../../base/model/address.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
-import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
+  type Rule,
+  accept,
   compare,
+  goTo,
+  limit,
   loadMeta,
   loadPayload,
   maskBytes,
   nativeU32,
   updateSet,
-  verdict,
 } from "../../kernel/nft-expressions.ts";
-import { NftTable, type Rule } from "../../kernel/nft-table.ts";
+import { NftTable } from "../../kernel/nft-table.ts";
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import { DropCounters, dropChains } from "../../container/rules/drop-counters.ts";
 import { ADDRESSES } from "../../container/rules/nft-commands.ts";
@@ -34,7 +36,6 @@ import {
   matchNoChecksum,
   matchPort,
   portOf,
-  writeLimit,
   writePort,
 } from "../../container/rules/rewritten-port.ts";
 import { LAN_LIMITS } from "./limits.ts";
@@ -123,44 +124,31 @@ function isOf(family: IpFamily, address: string): boolean {
 
 function familyCommands(family: IpFamily, addresses: readonly LanAddress[]): NftCommand[] {
   const table = TABLES[family];
-  const own = addresses.map((each, index) => addressChains(family, each, index));
-  const of = ({ listening }: LanAddress, write: (w: NetlinkWriter) => void): Rule => {
-    const bytes = addressBytes(listening.address) as Uint8Array;
-    return (w) => {
-      matchAddress(w, family, "destination", bytes);
-      write(w);
-    };
-  };
-  const rules = addresses.flatMap((address, index) =>
-    PROTOCOLS.map((protocol) => portOf(address.listening, protocol)).flatMap(({ protocol, port }): Rule[] => [
-      of(address, (w) => {
-        matchPort(w, protocol, "destination", DNS_PORT);
-        verdict(w, nft.NFT_GOTO, `address-${index}`);
-      }),
-      of(address, (w) => {
-        matchPort(w, protocol, "destination", port);
-        verdict(w, nft.NFT_GOTO, "port");
-      }),
-    ]),
+  const all = addresses.flatMap(({ listening }, index) =>
+    PROTOCOLS.map((protocol) => ({
+      ...portOf(listening, protocol),
+      bytes: addressBytes(listening.address) as Uint8Array,
+      index,
+    })),
   );
+  const queries = all.flatMap(({ bytes, index, protocol, port }): Rule[] => {
+    const isToIt = matchAddress(family, "destination", bytes);
+    return [
+      [isToIt, matchPort(protocol, "destination", DNS_PORT), goTo(`address-${index}`)],
+      [isToIt, matchPort(protocol, "destination", port), goTo("port")],
+    ];
+  });
+  const replies = all.map(({ bytes, protocol, port }): Rule => [
+    matchAddress(family, "source", bytes),
+    matchPort(protocol, "source", port),
+    writePort("source", DNS_PORT, CHECKSUM_AT[protocol]),
+  ]);
   return [
-    ...own.flat(),
+    ...addresses.flatMap((each, index) => addressChains(family, each, index)),
     table.chain("query", { number: nft.NF_HOOKS.indexOf("input"), priority: AFTER_FILTERS }),
-    ...table.rules("query", rules),
+    ...table.rules("query", queries),
     table.chain("reply", { number: nft.NF_HOOKS.indexOf("output"), priority: BEFORE_TRACKING }),
-    ...table.rules(
-      "reply",
-      addresses.flatMap(({ listening }) =>
-        PROTOCOLS.map((protocol) => portOf(listening, protocol)).map(({ protocol, port }): Rule => {
-          const bytes = addressBytes(listening.address) as Uint8Array;
-          return (w) => {
-            matchAddress(w, family, "source", bytes);
-            matchPort(w, protocol, "source", port);
-            writePort(w, "source", DNS_PORT, CHECKSUM_AT[protocol]);
-          };
-        }),
-      ),
-    ),
+    ...table.rules("reply", replies),
   ];
 }
 
@@ -169,53 +157,43 @@ function addressChains(family: IpFamily, { listening, links, allow }: LanAddress
   const table = TABLES[family];
   const [checked, limited, taken] = [`address-${index}`, `limit-${index}`, `take-${index}`];
   const { source, length } = ADDRESSES[family];
-  const drop = (kind: LanDrop): Rule => {
-    return (w) => verdict(w, nft.NFT_GOTO, kind);
-  };
+  const refuse = (kind: LanDrop): Rule => [goTo(kind)];
+  const isOtherLink = [...new Set([...links, LOOPBACK_INDEX])].map((link) => compare(nativeU32(link), nft.NFT_CMP_NEQ));
   const blocks = allow.filter(({ bytes }) => bytes.length === length);
   return [
     table.chain(taken),
     ...table.rules(taken, [
-      (w) => {
-        matchPort(w, "udp", "destination", DNS_PORT);
-        matchNoChecksum(w);
-        writePort(w, "destination", listening.udpPort, undefined);
-        verdict(w, nft.NF_ACCEPT);
-      },
-      ...PROTOCOLS.map((protocol) => portOf(listening, protocol)).map(({ protocol, port }): Rule => (w) => {
-        matchPort(w, protocol, "destination", DNS_PORT);
-        writePort(w, "destination", port, CHECKSUM_AT[protocol]);
-        verdict(w, nft.NF_ACCEPT);
-      }),
+      [
+        matchPort("udp", "destination", DNS_PORT),
+        matchNoChecksum(),
+        writePort("destination", listening.udpPort, undefined),
+        accept,
+      ],
+      ...PROTOCOLS.map((each) => portOf(listening, each)).map(({ protocol, port }): Rule => [
+        matchPort(protocol, "destination", DNS_PORT),
+        writePort("destination", port, CHECKSUM_AT[protocol]),
+        accept,
+      ]),
     ]),
     table.chain(limited),
     ...table.rules(limited, [
-      (w) => {
-        loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length: SOURCE_BYTES[family] });
-        updateSet(w, SOURCES, LAN_LIMITS.sourceMs, () => {
-          w.nested(nft.NFTA_DYNSET_EXPR, () => {
-            w.text(nft.NFTA_EXPR_NAME, "limit");
-            w.nested(nft.NFTA_EXPR_DATA, () => writeLimit(w, LAN_LIMITS.packetsPerSecond, LAN_LIMITS.packetsBurst));
-          });
-        });
-        verdict(w, nft.NFT_GOTO, taken);
-      },
-      drop("rate"),
+      [
+        loadPayload({ base: nft.NETWORK_HEADER, offset: source, length: SOURCE_BYTES[family] }),
+        updateSet(SOURCES, LAN_LIMITS.sourceMs, limit(LAN_LIMITS.packetsPerSecond, LAN_LIMITS.packetsBurst)),
+        goTo(taken),
+      ],
+      refuse("rate"),
     ]),
     table.chain(checked),
     ...table.rules(checked, [
-      (w) => {
-        loadMeta(w, nft.NFT_META_IIF);
-        for (const link of new Set([...links, LOOPBACK_INDEX])) compare(w, nativeU32(link), nft.NFT_CMP_NEQ);
-        drop("link")(w);
-      },
-      ...blocks.map(({ bytes, prefix }): Rule => (w) => {
-        loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length });
-        maskBytes(w, maskOf(length, prefix));
-        compare(w, bytes);
-        verdict(w, nft.NFT_GOTO, limited);
-      }),
-      drop("source"),
+      [loadMeta(nft.NFT_META_IIF), isOtherLink, refuse("link")],
+      ...blocks.map(({ bytes, prefix }): Rule => [
+        loadPayload({ base: nft.NETWORK_HEADER, offset: source, length }),
+        maskBytes(maskOf(length, prefix)),
+        compare(bytes),
+        goTo(limited),
+      ]),
+      refuse("source"),
     ]),
   ];
 }

@@ -14,20 +14,22 @@ import type { ListenerRefusal } from "../../api/listener.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { LISTENER_ADDRESSES, LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
-import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
+  type Rule,
+  accept,
   compare,
-  expression,
-  loadImmediate,
+  goTo,
+  limit,
   loadMeta,
   loadPayload,
   lookUp,
   nativeU32,
-  verdict,
+  notrack,
+  setMeta,
 } from "../../kernel/nft-expressions.ts";
-import { NftTable, type Rule } from "../../kernel/nft-table.ts";
+import { NftTable } from "../../kernel/nft-table.ts";
 import { DropCounters, dropChains } from "../../container/rules/drop-counters.ts";
 import { ADDRESSES } from "../../container/rules/nft-commands.ts";
 import { OwnedTables } from "../../container/rules/owned-tables.ts";
@@ -40,7 +42,6 @@ import {
   matchNoChecksum,
   matchPort,
   portOf,
-  writeLimit,
   writePort,
 } from "../../container/rules/rewritten-port.ts";
 import { LISTENER_LIMITS } from "./limits.ts";
@@ -184,10 +185,7 @@ function newSet(family: IpFamily): NftCommand {
     name: SETS[family],
     shownAs: KEY_TYPE[family],
     keyLength: LINK_BYTES + ADDRESSES[family].length,
-    each: {
-      name: "limit",
-      write: (w) => writeLimit(w, LISTENER_LIMITS.packetsPerSecond, LISTENER_LIMITS.packetsBurst),
-    },
+    each: limit(LISTENER_LIMITS.packetsPerSecond, LISTENER_LIMITS.packetsBurst),
   });
 }
 
@@ -217,38 +215,20 @@ function elementCommands(set: string, keys: readonly Uint8Array[], what: "add" |
 function bridgeRules(family: IpFamily): NftCommand[] {
   const chain = `prerouting-${family}`;
   const { source, length } = ADDRESSES[family];
-  const toListener = (w: NetlinkWriter): void => {
-    loadMeta(w, nft.NFT_META_PROTOCOL);
-    compare(w, ETHERTYPE[family]);
-    matchDestination(w, family);
-  };
+  const toListener = [loadMeta(nft.NFT_META_PROTOCOL), compare(ETHERTYPE[family]), matchDestination(family)];
+  const asker = [
+    loadMeta(nft.NFT_META_IIF, nft.NFT_REG32_00),
+    loadPayload({ base: nft.NETWORK_HEADER, offset: source, length }, nft.NFT_REG32_00 + 1),
+    lookUp(SETS[family]),
+  ];
+  const isNew = limit(LISTENER_LIMITS.newPerSecond, LISTENER_LIMITS.newBurst);
   return [
     newChain("bridge", chain, "prerouting"),
     ...TABLES.bridge.rules(chain, [
-      (w) => {
-        toListener(w);
-        loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
-        loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length }, nft.NFT_REG32_00 + 1);
-        lookUp(w, SETS[family]);
-        mark(w, ASKER_MARK);
-        verdict(w, nft.NF_ACCEPT);
-      },
-      (w) => {
-        toListener(w);
-        loadMeta(w, nft.NFT_META_IIF);
-        lookUp(w, LINKS);
-        verdict(w, nft.NFT_GOTO, BRIDGE_DROPS[0]);
-      },
-      (w) => {
-        toListener(w);
-        expression(w, "limit", () => writeLimit(w, LISTENER_LIMITS.newPerSecond, LISTENER_LIMITS.newBurst));
-        mark(w, NEW_MARK);
-        verdict(w, nft.NF_ACCEPT);
-      },
-      (w) => {
-        toListener(w);
-        verdict(w, nft.NFT_GOTO, BRIDGE_DROPS[1]);
-      },
+      [toListener, asker, mark(ASKER_MARK), accept],
+      [toListener, loadMeta(nft.NFT_META_IIF), lookUp(LINKS), goTo(BRIDGE_DROPS[0])],
+      [toListener, isNew, mark(NEW_MARK), accept],
+      [toListener, goTo(BRIDGE_DROPS[1])],
     ]),
   ];
 }
@@ -256,12 +236,10 @@ function bridgeRules(family: IpFamily): NftCommand[] {
 /** The guard is behind all translation. Without sockets at the address, it lets nothing through. */
 function ipRules(family: IpFamily, listening: ListenAddress | undefined, waitsAt: number | undefined): NftCommand[] {
   const ports = listening === undefined ? [] : PROTOCOLS.map((protocol) => portOf(listening, protocol));
-  const accepted = (protocol: Protocol, port: number, marked: number): Rule => {
-    return (w) => {
-      matchQuery(w, family, protocol, port, marked);
-      verdict(w, nft.NF_ACCEPT);
-    };
-  };
+  const accepted = (protocol: Protocol, port: number, marked: number): Rule => [
+    matchQuery(family, protocol, port, marked),
+    accept,
+  ];
   const table = TABLES[family];
   return [
     newChain(family, "query", "prerouting"),
@@ -281,62 +259,42 @@ function ipRules(family: IpFamily, listening: ListenAddress | undefined, waitsAt
     ...table.rules("guard", [
       ...ports.map(({ protocol, port }) => accepted(protocol, port, ASKER_MARK)),
       ...(waitsAt === undefined ? [] : [accepted("udp", waitsAt, NEW_MARK)]),
-      (w) => {
-        matchDestination(w, family);
-        verdict(w, nft.NFT_GOTO, GUARD_DROP);
-      },
+      [matchDestination(family), goTo(GUARD_DROP)],
     ]),
   ];
 }
 
 function queryRule(family: IpFamily, protocol: Protocol, port: number, marked: number): Rule {
-  return (w) => {
-    matchQuery(w, family, protocol, DNS_PORT, marked);
-    expression(w, "notrack", () => undefined);
-    writePort(w, "destination", port, CHECKSUM_AT[protocol]);
-  };
+  const query = matchQuery(family, protocol, DNS_PORT, marked);
+  return [query, notrack, writePort("destination", port, CHECKSUM_AT[protocol])];
+}
+
+function queryWithoutChecksum(family: IpFamily, port: number): Rule {
+  const query = matchQuery(family, "udp", DNS_PORT, ASKER_MARK);
+  return [query, matchNoChecksum(), notrack, writePort("destination", port, undefined)];
 }
 
 function replyRule(family: IpFamily, protocol: Protocol, port: number): Rule {
-  return (w) => {
-    matchAddress(w, family, "source", listenerBytes(family));
-    matchPort(w, protocol, "source", port);
-    expression(w, "notrack", () => undefined);
-    writePort(w, "source", DNS_PORT, CHECKSUM_AT[protocol]);
-  };
+  const reply = [matchAddress(family, "source", listenerBytes(family)), matchPort(protocol, "source", port)];
+  return [reply, notrack, writePort("source", DNS_PORT, CHECKSUM_AT[protocol])];
 }
 
 function newChain(family: Family, name: string, hook: Hook): NftCommand {
   return TABLES[family].chain(name, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY_FIRST });
 }
 
-function mark(w: NetlinkWriter, value: number): void {
-  loadImmediate(w, nft.NFT_REG_1, nativeU32(value));
-  expression(w, "meta", () => {
-    w.u32(nft.NFTA_META_KEY, nft.NFT_META_MARK);
-    w.u32(nft.NFTA_META_SREG, nft.NFT_REG_1);
-  });
+function mark(value: number): Rule {
+  return setMeta(nft.NFT_META_MARK, nativeU32(value));
 }
 
 /** A packet with this mark to a port of the listener. */
-function matchQuery(w: NetlinkWriter, family: IpFamily, protocol: Protocol, port: number, marked: number): void {
-  matchDestination(w, family);
-  loadMeta(w, nft.NFT_META_MARK);
-  compare(w, nativeU32(marked));
-  matchPort(w, protocol, "destination", port);
+function matchQuery(family: IpFamily, protocol: Protocol, port: number, marked: number): Rule {
+  const isMarked = [loadMeta(nft.NFT_META_MARK), compare(nativeU32(marked))];
+  return [matchDestination(family), isMarked, matchPort(protocol, "destination", port)];
 }
 
-function queryWithoutChecksum(family: IpFamily, port: number): Rule {
-  return (w) => {
-    matchQuery(w, family, "udp", DNS_PORT, ASKER_MARK);
-    matchNoChecksum(w);
-    expression(w, "notrack", () => undefined);
-    writePort(w, "destination", port, undefined);
-  };
-}
-
-function matchDestination(w: NetlinkWriter, family: IpFamily): void {
-  matchAddress(w, family, "destination", listenerBytes(family));
+function matchDestination(family: IpFamily): Rule {
+  return matchAddress(family, "destination", listenerBytes(family));
 }
 
 function listenerBytes(family: IpFamily): Uint8Array {

@@ -7,17 +7,20 @@ import type { ClosedNetwork } from "../model/policy.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
+  type Rule,
+  accept,
   compare,
+  drop,
+  goTo,
+  jump,
   loadMeta,
   loadPayload,
   lookUp,
   nativeU32,
-  verdict,
   ofProtocol,
 } from "../../kernel/nft-expressions.ts";
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
-import { rejections, NEIGHBOUR_MESSAGES } from "./container-rules.ts";
-import type { Rule } from "../../kernel/nft-table.ts";
+import { REJECTIONS, NEIGHBOUR_MESSAGES } from "./container-rules.ts";
 import {
   ADDRESS_LENGTHS,
   ALLOWED_CHAIN,
@@ -65,15 +68,15 @@ export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): N
     ),
     TABLES.inet.chain(NETWORKS_CHAIN),
     TABLES.inet.chain(UNKNOWN_CHAIN),
-    ...TABLES.inet.replaceRules(UNKNOWN_CHAIN, rejections()),
+    ...TABLES.inet.replaceRules(UNKNOWN_CHAIN, REJECTIONS),
     ...labelling(ALLOWED_CHAIN, LABELS.allowed),
     ...labelling(RECORDED_CHAIN, LABELS.recorded),
     ...ADDRESS_LENGTHS.map((length) => TABLES.inet.set(addressesPlan(heldSet(length), length, 0))),
     TABLES.inet.chain(SENT_CHAIN, { number: nft.NF_HOOKS.indexOf("prerouting"), priority: PRIORITY_SENT }),
-    ...TABLES.inet.replaceRules(SENT_CHAIN, [noteElsewhere]),
+    ...TABLES.inet.replaceRules(SENT_CHAIN, [NOTE_ELSEWHERE]),
     ...HOOKS.flatMap((hook) => ADDRESS_LENGTHS.map((length) => TABLES.inet.set(whoPlan(whoMap(hook, length), length)))),
     ...HOOKS.map((hook) => TABLES.inet.chain(hook, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY })),
-    ...TABLES.inet.replaceRules("forward", [...passing(), ...judged("forward")]),
+    ...TABLES.inet.replaceRules("forward", [...PASSING, ...judged("forward")]),
     ...TABLES.inet.replaceRules("input", [...arriving(resolvers), ...judged("input")]),
   ];
 }
@@ -91,106 +94,65 @@ export function heldCommands(change: "add" | "remove", addresses: readonly Uint8
 
 /** Networks whose containers are refused everything until they are known. */
 export function networkCommands(networks: readonly ClosedNetwork[]): NftCommand[] {
-  const refuse = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, UNKNOWN_CHAIN);
   const rules = networks.flatMap(({ bridge, blocks }): Rule[] => [
     // Whatever source they claim: nothing else is known of their links yet.
-    ...(bridge === undefined
-      ? []
-      : [
-          (w: Parameters<Rule>[0]): void => {
-            enteredBy(w, bridge);
-            refuse(w);
-          },
-        ]),
-    ...blocks.map((block): Rule => (w) => {
-      fromBlock(w, block);
-      refuse(w);
-    }),
+    ...(bridge === undefined ? [] : [[enteredBy(bridge), goTo(UNKNOWN_CHAIN)]]),
+    ...blocks.map((block): Rule => [fromBlock(block), goTo(UNKNOWN_CHAIN)]),
   ]);
   return TABLES.inet.replaceRules(NETWORKS_CHAIN, rules);
 }
 
 function labelling(chain: string, label: number): NftCommand[] {
-  const rule: Rule = (w) => {
-    setLabel(w, label);
-    accept(w);
-  };
-  return [TABLES.inet.chain(chain), ...TABLES.inet.replaceRules(chain, [rule])];
+  return [TABLES.inet.chain(chain), ...TABLES.inet.replaceRules(chain, [[setLabel(label), accept]])];
 }
 
 /** The machine's own addresses change at any time, and the kernel knows them best. */
-function noteElsewhere(w: Parameters<Rule>[0]): void {
-  inState(w, nft.CT_STATE_NEW);
-  goesElsewhere(w);
-  setLabel(w, LABELS.elsewhere);
-}
-
-function accept(w: Parameters<Rule>[0]): void {
-  verdict(w, nft.NF_ACCEPT);
-}
+const NOTE_ELSEWHERE: Rule = [inState(nft.CT_STATE_NEW), goesElsewhere, setLabel(LABELS.elsewhere)];
 
 /** What answers somebody who was let through to it. Helpers of connection tracking open nothing. */
-function passing(): Rule[] {
-  return [
-    (w) => {
-      inState(w, nft.CT_STATE_ESTABLISHED);
-      isReply(w);
-      accept(w);
-    },
-    ...[PROTOCOLS.icmp, PROTOCOLS.icmpv6].map((protocol): Rule => (w) => {
-      inState(w, nft.CT_STATE_RELATED);
-      ofProtocol(w, protocol);
-      accept(w);
-    }),
-  ];
-}
+const PASSING: readonly Rule[] = [
+  [inState(nft.CT_STATE_ESTABLISHED), isReply, accept],
+  ...[PROTOCOLS.icmp, PROTOCOLS.icmpv6].map((protocol): Rule => [
+    inState(nft.CT_STATE_RELATED),
+    ofProtocol(protocol),
+    accept,
+  ]),
+];
 
 function arriving(resolvers: readonly Uint8Array[]): Rule[] {
   return [
     // The machine's own programs use its addresses on the containers' networks, too.
-    (w) => {
-      loadMeta(w, nft.NFT_META_IIF);
-      compare(w, nativeU32(LOOPBACK_INDEX));
-      accept(w);
-    },
-    ...passing(),
+    [loadMeta(nft.NFT_META_IIF), compare(nativeU32(LOOPBACK_INDEX)), accept],
+    ...PASSING,
     // Without these the machine is no router to a container. They do not pass through it.
-    ...[135, 136, 133].map((type): Rule => (w) => {
-      ofProtocol(w, PROTOCOLS.icmpv6);
-      loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: 0, length: 1 });
-      compare(w, Buffer.of(type));
-      accept(w);
-    }),
+    ...[135, 136, 133].map((type): Rule => [
+      ofProtocol(PROTOCOLS.icmpv6),
+      loadPayload({ base: nft.TRANSPORT_HEADER, offset: 0, length: 1 }),
+      compare(Buffer.of(type)),
+      accept,
+    ]),
     // By then the listener's rules have given a query its port. They drop everything else to its address, while there is a listener.
     ...resolvers.flatMap((address) =>
-      Object.values(LISTENER_MARKS).map((mark): Rule => (w) => {
-        isDestinedTo(w, { bytes: address, prefix: address.length * 8 });
-        loadMeta(w, nft.NFT_META_MARK);
-        compare(w, nativeU32(mark));
-        accept(w);
-      }),
+      Object.values(LISTENER_MARKS).map((mark): Rule => [
+        isDestinedTo({ bytes: address, prefix: address.length * 8 }),
+        loadMeta(nft.NFT_META_MARK),
+        compare(nativeU32(mark)),
+        accept,
+      ]),
     ),
   ];
 }
 
 function judged(hook: "forward" | "input"): Rule[] {
   return [
-    ...ADDRESS_LENGTHS.map((length): Rule => (w) => {
-      ofFamily(w, length);
-      loadSource(w, length);
-      lookUp(w, heldSet(length));
-      verdict(w, nft.NF_DROP);
-    }),
-    ...ADDRESS_LENGTHS.map((length): Rule => (w) => {
-      ofFamily(w, length);
-      loadSource(w, length);
-      lookUp(w, whoMap(hook, length), true);
-    }),
+    ...ADDRESS_LENGTHS.map((length): Rule => [ofFamily(length), loadSource(length), lookUp(heldSet(length)), drop]),
+    ...ADDRESS_LENGTHS.map((length): Rule => [
+      ofFamily(length),
+      loadSource(length),
+      lookUp(whoMap(hook, length), true),
+    ]),
     // Of a container that is not known yet: it is judged when it is.
-    (w) => {
-      inState(w, nft.CT_STATE_ESTABLISHED);
-      accept(w);
-    },
-    (w) => verdict(w, nft.NFT_JUMP, NETWORKS_CHAIN),
+    [inState(nft.CT_STATE_ESTABLISHED), accept],
+    [jump(NETWORKS_CHAIN)],
   ];
 }

@@ -7,15 +7,19 @@ import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
+  type Rule,
+  accept,
+  compare,
+  counter,
+  drop,
   expression,
-  verdict,
-  ofProtocol,
+  goTo,
   loadHasHeader,
   loadPayload,
-  compare,
   lookUp,
+  ofProtocol,
 } from "../../kernel/nft-expressions.ts";
-import type { Rule, SetPlan } from "../../kernel/nft-table.ts";
+import type { SetPlan } from "../../kernel/nft-table.ts";
 import {
   ALLOWED_CHAIN,
   type AddressLength,
@@ -91,14 +95,8 @@ const ON_LINK = ["224.0.0.0/24", "255.255.255.255", "ff02::/16", "fe80::/10"].ma
  * name may be answered with such an address, and the container's own gateway is one, in the middle of its network.
  */
 const TO_MACHINE: readonly Rule[] = [
-  (w) => {
-    arrivesHere(w);
-    isUntranslated(w);
-  },
-  (w) => {
-    isTranslated(w);
-    lacksLabel(w, LABELS.elsewhere);
-  },
+  [arrivesHere, isUntranslated],
+  [isTranslated, lacksLabel(LABELS.elsewhere)],
 ];
 
 /** The IP versions that it has addresses of. Those it has none of do not pass its links. */
@@ -142,88 +140,60 @@ export function removalCommands(id: string, lengths: readonly AddressLength[]): 
 
 function judgingRules(container: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
   const { id, rules, reachesPeers, reachesHost, subnets, isEnforced } = container;
-  const refuse = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, refusingChain(id));
-  const accept = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, ALLOWED_CHAIN);
+  const [refuse, allow] = [goTo(refusingChain(id)), goTo(ALLOWED_CHAIN)];
   const fixed = (isAllowed: boolean): Rule[] =>
     rules
       .filter((rule) => rule.isAllowed === isAllowed)
-      .map(({ block, protocol, port }) => (w) => {
-        sentTo(w, block, protocol && PROTOCOLS[protocol], port);
-        (isAllowed ? accept : refuse)(w);
-      });
+      .map(({ block, protocol, port }) => [
+        sentTo(block, protocol && PROTOCOLS[protocol], port),
+        isAllowed ? allow : refuse,
+      ]);
   return [
     // It was judged when it began. One that is older than the policy is judged now.
-    (w) => {
-      inState(w, nft.CT_STATE_ESTABLISHED);
-      hasLabel(w, isEnforced ? LABELS.allowed : LABELS.allowed | LABELS.recorded);
-      verdict(w, nft.NF_ACCEPT);
-    },
+    [
+      inState(nft.CT_STATE_ESTABLISHED),
+      hasLabel(isEnforced ? LABELS.allowed : LABELS.allowed | LABELS.recorded),
+      accept,
+    ],
     // A late packet of an open connection: a reset would end it.
-    (w) => {
-      inState(w, nft.CT_STATE_INVALID);
-      verdict(w, nft.NF_DROP);
-    },
+    [inState(nft.CT_STATE_INVALID), drop],
     ...fixed(false),
     ...fixed(true),
-    ...(reachesHost
-      ? []
-      : TO_MACHINE.map((isForIt): Rule => (w) => {
-          isForIt(w);
-          refuse(w);
-        })),
+    ...(reachesHost ? [] : TO_MACHINE.map((isForIt): Rule => [isForIt, refuse])),
     ...lengths.flatMap((length): Rule[] => [
-      (w) => {
-        sentToPortIn(w, portSet(id, length), length);
-        accept(w);
-      },
-      (w) => {
-        sentToAddressIn(w, addressSet(id, length), length);
-        accept(w);
-      },
+      [sentToPortIn(portSet(id, length), length), allow],
+      [sentToAddressIn(addressSet(id, length), length), allow],
     ]),
     // Where the machine filters bridges, frames between containers come here, too. Its own address there is no peer.
-    ...(reachesPeers ? subnets : []).map((block): Rule => (w) => {
-      passesThrough(w);
-      sentTo(w, block);
-      accept(w);
-    }),
-    ...(reachesPeers ? ON_LINK : []).map((block): Rule => (w) => {
-      passesThrough(w);
-      isDestinedTo(w, block);
-      accept(w);
-    }),
-    refuse,
+    ...(reachesPeers ? subnets : []).map((block): Rule => [passesThrough, sentTo(block), allow]),
+    ...(reachesPeers ? ON_LINK : []).map((block): Rule => [passesThrough, isDestinedTo(block), allow]),
+    [refuse],
   ];
 }
 
 function refusingRules({ id, isEnforced }: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
-  const records = lengths.map((length): Rule => (w) => {
-    // A full set ends this rule, not the refusal.
-    recordIn(w, seenSet(id, length), length, LIMITS.policyRefusedMs);
-  });
   return [
-    ...records,
-    ...(isEnforced ? rejections() : [(w: Parameters<Rule>[0]) => verdict(w, nft.NFT_GOTO, RECORDED_CHAIN)]),
+    // A full set ends this rule, not the refusal.
+    ...lengths.map((length) => recordIn(seenSet(id, length), length, LIMITS.policyRefusedMs)),
+    ...(isEnforced ? REJECTIONS : [[goTo(RECORDED_CHAIN)]]),
   ];
 }
 
 /** Says so at once, so that a program fails instead of waiting. */
-export function rejections(): Rule[] {
-  return [
-    (w) => {
-      ofProtocol(w, PROTOCOLS.tcp);
-      expression(w, "counter", () => undefined);
-      expression(w, "reject", () => w.u32(nft.NFTA_REJECT_TYPE, nft.NFT_REJECT_TCP_RST));
-    },
-    (w) => {
-      expression(w, "counter", () => undefined);
-      expression(w, "reject", () => {
-        w.u32(nft.NFTA_REJECT_TYPE, nft.NFT_REJECT_ICMPX_UNREACH);
-        w.attribute(nft.NFTA_REJECT_ICMP_CODE, Buffer.of(nft.NFT_REJECT_ICMPX_ADMIN_PROHIBITED));
-      });
-    },
-  ];
-}
+export const REJECTIONS: readonly Rule[] = [
+  [
+    ofProtocol(PROTOCOLS.tcp),
+    counter,
+    expression("reject", (w) => w.u32(nft.NFTA_REJECT_TYPE, nft.NFT_REJECT_TCP_RST)),
+  ],
+  [
+    counter,
+    expression("reject", (w) => {
+      w.u32(nft.NFTA_REJECT_TYPE, nft.NFT_REJECT_ICMPX_UNREACH);
+      w.attribute(nft.NFTA_REJECT_ICMP_CODE, Buffer.of(nft.NFT_REJECT_ICMPX_ADMIN_PROHIBITED));
+    }),
+  ],
+];
 
 /** Before everything that others put at the same place. */
 const PRIORITY = -500;
@@ -270,58 +240,40 @@ export function linkCommands(link: PolicedLink): NftCommand[] {
 function linkRules({ mac, addresses, reachesPeers, bridgeMac }: PolicedLink): Rule[] {
   const own = addresses.filter((address) => !isLinkLocal(address));
   return [
-    (w) => {
-      fromMac(w, mac, nft.NFT_CMP_NEQ);
-      drop(w);
-    },
-    ...ROUTED_BY_SENDER.map(({ type, version, header }): Rule => (w) => {
-      ofEtherType(w, type);
-      loadHasHeader(w, version, header);
-      compare(w, Buffer.of(1));
-      drop(w);
-    }),
-    ...[NO_ADDRESS[4], ...own.filter(({ length }) => length === 4)].map((address): Rule => (w) => {
-      ofEtherType(w, ETHER_TYPES.arp);
-      loadPayload(w, { base: nft.NETWORK_HEADER, offset: ARP_MAC_AT, length: mac.length });
-      compare(w, mac);
-      loadPayload(w, { base: nft.NETWORK_HEADER, offset: ARP_ADDRESS_AT, length: 4 });
-      compare(w, address);
-      verdict(w, nft.NF_ACCEPT);
-    }),
-    ...[NO_ADDRESS[16], ...addresses.filter(({ length }) => length === 16)].map((address): Rule => (w) => {
-      from(w, address);
-      ofProtocol(w, PROTOCOLS.icmpv6);
-      loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: 0, length: 1 });
-      lookUp(w, NEIGHBOUR_SET);
-      verdict(w, nft.NF_ACCEPT);
-    }),
+    [fromMac(mac, nft.NFT_CMP_NEQ), DROP],
+    ...ROUTED_BY_SENDER.map(({ type, version, header }): Rule => [
+      ofEtherType(type),
+      loadHasHeader(version, header),
+      compare(Buffer.of(1)),
+      DROP,
+    ]),
+    ...[NO_ADDRESS[4], ...own.filter(({ length }) => length === 4)].map((address): Rule => [
+      ofEtherType(ETHER_TYPES.arp),
+      loadPayload({ base: nft.NETWORK_HEADER, offset: ARP_MAC_AT, length: mac.length }),
+      compare(mac),
+      loadPayload({ base: nft.NETWORK_HEADER, offset: ARP_ADDRESS_AT, length: 4 }),
+      compare(address),
+      accept,
+    ]),
+    ...[NO_ADDRESS[16], ...addresses.filter(({ length }) => length === 16)].map((address): Rule => [
+      from(address),
+      ofProtocol(PROTOCOLS.icmpv6),
+      loadPayload({ base: nft.TRANSPORT_HEADER, offset: 0, length: 1 }),
+      lookUp(NEIGHBOUR_SET),
+      accept,
+    ]),
     // Everything else that is not for the machine is for a peer, also if it only is to pass it on.
-    ...(reachesPeers ? [] : [toPeers(bridgeMac)]),
-    ...own.map((address): Rule => (w) => {
-      from(w, address);
-      verdict(w, nft.NF_ACCEPT);
-    }),
-    drop,
+    ...(reachesPeers ? [] : [[bridgeMac === undefined ? [] : toMac(bridgeMac, nft.NFT_CMP_NEQ), DROP]]),
+    ...own.map((address): Rule => [from(address), accept]),
+    DROP,
   ];
 }
 
-function toPeers(bridgeMac: Uint8Array | undefined): Rule {
-  return (w) => {
-    if (bridgeMac !== undefined) toMac(w, bridgeMac, nft.NFT_CMP_NEQ);
-    drop(w);
-  };
-}
+const DROP: Rule = [counter, drop];
 
-function from(w: Parameters<Rule>[0], address: Uint8Array): void {
+function from(address: Uint8Array): Rule {
   const length = lengthOf(address);
-  ofEtherType(w, ETHER_TYPES[length]);
-  loadSource(w, length);
-  compare(w, address);
-}
-
-function drop(w: Parameters<Rule>[0]): void {
-  expression(w, "counter", () => undefined);
-  verdict(w, nft.NF_DROP);
+  return [ofEtherType(ETHER_TYPES[length]), loadSource(length), compare(address)];
 }
 
 /** Of these a container may send only what a link needs: no name leads to one, and they identify nobody elsewhere. */

@@ -2,13 +2,13 @@
  * Matches: what the rules of policies look at, as expressions. Where a packet goes is judged by where it was sent to, before
  * a port of the machine or a service of the cluster translated it: that is what the name was answered with.
  */
-import type { NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6 } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import {
+  type Expression,
+  type Rule,
   compare,
   loadDestinationType,
-  loadImmediate,
   loadMeta,
   loadPayload,
   loadTracked,
@@ -16,9 +16,9 @@ import {
   maskBytes,
   nativeU32,
   networkU16,
+  ofProtocol,
   setTracked,
   updateSet,
-  ofProtocol,
 } from "../../kernel/nft-expressions.ts";
 import { RTN_UNICAST } from "../../kernel/rtnetlink-constants.ts";
 import type { AddressBlock } from "../../base/model/address.ts";
@@ -34,65 +34,43 @@ const MAC_BYTES = 6;
 const LINK_NAME_BYTES = 16;
 const LABEL_BYTES = 16;
 
-export function ofFamily(w: NetlinkWriter, length: AddressLength): void {
-  loadMeta(w, nft.NFT_META_NFPROTO);
-  compare(w, Buffer.of(FAMILIES[length]));
+export function ofFamily(length: AddressLength): Rule {
+  return [loadMeta(nft.NFT_META_NFPROTO), compare(Buffer.of(FAMILIES[length]))];
 }
 
 /** Not for the machine itself. */
-export function passesThrough(w: NetlinkWriter): void {
-  loadMeta(w, nft.NFT_META_OIF);
-  compare(w, nativeU32(0), nft.NFT_CMP_NEQ);
-}
+export const passesThrough: Rule = [loadMeta(nft.NFT_META_OIF), compare(nativeU32(0), nft.NFT_CMP_NEQ)];
 
 /** For the machine itself. */
-export function arrivesHere(w: NetlinkWriter): void {
-  loadMeta(w, nft.NFT_META_OIF);
-  compare(w, nativeU32(0));
-}
+export const arrivesHere: Rule = [loadMeta(nft.NFT_META_OIF), compare(nativeU32(0))];
 
 /** It came in by the link of this name, which need not exist yet. */
-export function enteredBy(w: NetlinkWriter, link: string): void {
+export function enteredBy(link: string): Rule {
   const name = Buffer.alloc(LINK_NAME_BYTES);
   name.write(link, "latin1");
-  loadMeta(w, nft.NFT_META_IIFNAME);
-  compare(w, name);
+  return [loadMeta(nft.NFT_META_IIFNAME), compare(name)];
 }
 
 /** In any of these states of connection tracking. */
-export function inState(w: NetlinkWriter, states: number): void {
-  loadTracked(w, nft.NFT_CT_STATE);
-  maskBytes(w, nativeU32(states));
-  compare(w, nativeU32(0), nft.NFT_CMP_NEQ);
+export function inState(states: number): Rule {
+  return [loadTracked(nft.NFT_CT_STATE), maskBytes(nativeU32(states)), compare(nativeU32(0), nft.NFT_CMP_NEQ)];
 }
 
 /** Sent by the end that the connection was opened to. */
-export function isReply(w: NetlinkWriter): void {
-  loadTracked(w, nft.NFT_CT_DIRECTION);
-  compare(w, Buffer.of(nft.IP_CT_DIR_REPLY));
-}
+export const isReply: Rule = [loadTracked(nft.NFT_CT_DIRECTION), compare(Buffer.of(nft.IP_CT_DIR_REPLY))];
 
 /** A published port or a service of a cluster has given it another destination. */
-export function isTranslated(w: NetlinkWriter): void {
-  compareTranslation(w, nft.NFT_CMP_NEQ);
-}
+export const isTranslated: Rule = compareTranslation(nft.NFT_CMP_NEQ);
 
 /** It still has the destination that it was sent to. */
-export function isUntranslated(w: NetlinkWriter): void {
-  compareTranslation(w, nft.NFT_CMP_EQ);
-}
+export const isUntranslated: Rule = compareTranslation(nft.NFT_CMP_EQ);
 
-function compareTranslation(w: NetlinkWriter, operation: number): void {
-  loadTracked(w, nft.NFT_CT_STATUS);
-  maskBytes(w, nativeU32(nft.IPS_DST_NAT));
-  compare(w, nativeU32(0), operation);
+function compareTranslation(operation: number): Rule {
+  return [loadTracked(nft.NFT_CT_STATUS), maskBytes(nativeU32(nft.IPS_DST_NAT)), compare(nativeU32(0), operation)];
 }
 
 /** The address that it has now belongs to one host elsewhere: it is not the machine's, no group's, and no network's. */
-export function goesElsewhere(w: NetlinkWriter): void {
-  loadDestinationType(w);
-  compare(w, nativeU32(RTN_UNICAST));
-}
+export const goesElsewhere: Rule = [loadDestinationType(), compare(nativeU32(RTN_UNICAST))];
 
 /**
  * Labels of connections: a policy has let it through; one that only records has; it was sent to an address that is not the
@@ -107,103 +85,86 @@ function labelBits(labels: number): Buffer {
 }
 
 /** Of a connection that has one of these labels. */
-export function hasLabel(w: NetlinkWriter, labels: number): void {
-  compareLabels(w, labels, nft.NFT_CMP_NEQ);
+export function hasLabel(labels: number): Rule {
+  return compareLabels(labels, nft.NFT_CMP_NEQ);
 }
 
 /** Of a connection that has none of these labels. */
-export function lacksLabel(w: NetlinkWriter, labels: number): void {
-  compareLabels(w, labels, nft.NFT_CMP_EQ);
+export function lacksLabel(labels: number): Rule {
+  return compareLabels(labels, nft.NFT_CMP_EQ);
 }
 
-function compareLabels(w: NetlinkWriter, labels: number, operation: number): void {
-  loadTracked(w, nft.NFT_CT_LABELS);
-  maskBytes(w, labelBits(labels));
-  compare(w, Buffer.alloc(LABEL_BYTES), operation);
+function compareLabels(labels: number, operation: number): Rule {
+  return [loadTracked(nft.NFT_CT_LABELS), maskBytes(labelBits(labels)), compare(Buffer.alloc(LABEL_BYTES), operation)];
 }
 
 /** A connection that is older than the first rule with a label has no room for one: each packet of it is judged. */
-export function setLabel(w: NetlinkWriter, label: number): void {
-  loadImmediate(w, nft.NFT_REG_1, labelBits(label));
-  setTracked(w, nft.NFT_CT_LABELS);
+export function setLabel(label: number): Rule {
+  return setTracked(nft.NFT_CT_LABELS, labelBits(label));
 }
 
-export function loadSource(w: NetlinkWriter, length: AddressLength): void {
-  loadPayload(w, { base: nft.NETWORK_HEADER, offset: SOURCE_AT[length], length });
+export function loadSource(length: AddressLength): Expression {
+  return loadPayload({ base: nft.NETWORK_HEADER, offset: SOURCE_AT[length], length });
 }
 
-function loadSentTo(w: NetlinkWriter, length: AddressLength): void {
+function loadSentTo(length: AddressLength): Expression {
   const key = length === 4 ? nft.NFT_CT_DST_IP : nft.NFT_CT_DST_IP6;
-  loadTracked(w, key, nft.IP_CT_DIR_ORIGINAL);
+  return loadTracked(key, nft.IP_CT_DIR_ORIGINAL);
 }
 
-function loadPort(w: NetlinkWriter, register?: number): void {
-  loadTracked(w, nft.NFT_CT_PROTO_DST, nft.IP_CT_DIR_ORIGINAL, register);
+function loadPort(register?: number): Expression {
+  return loadTracked(nft.NFT_CT_PROTO_DST, nft.IP_CT_DIR_ORIGINAL, register);
 }
 
 /** Loads what a key of a port set consists of. */
-function loadPortKey(w: NetlinkWriter, length: AddressLength): void {
-  loadSentTo(w, length);
+function loadPortKey(length: AddressLength): Rule {
   const next = nft.NFT_REG32_00 + length / 4;
-  loadMeta(w, nft.NFT_META_L4PROTO, next);
-  loadPort(w, next + 1);
+  return [loadSentTo(length), loadMeta(nft.NFT_META_L4PROTO, next), loadPort(next + 1)];
 }
 
 /** Sent to an address of the set. */
-export function sentToAddressIn(w: NetlinkWriter, set: string, length: AddressLength): void {
-  ofFamily(w, length);
-  loadSentTo(w, length);
-  lookUp(w, set);
+export function sentToAddressIn(set: string, length: AddressLength): Rule {
+  return [ofFamily(length), loadSentTo(length), lookUp(set)];
 }
 
 /** Sent to an address with protocol and port of the set. */
-export function sentToPortIn(w: NetlinkWriter, set: string, length: AddressLength): void {
-  ofFamily(w, length);
-  loadPortKey(w, length);
-  lookUp(w, set);
+export function sentToPortIn(set: string, length: AddressLength): Rule {
+  return [ofFamily(length), loadPortKey(length), lookUp(set)];
 }
 
 /** Records where it was sent to. */
-export function recordIn(w: NetlinkWriter, set: string, length: AddressLength, timeoutMs: number): void {
-  ofFamily(w, length);
-  loadPortKey(w, length);
-  updateSet(w, set, timeoutMs);
+export function recordIn(set: string, length: AddressLength, timeoutMs: number): Rule {
+  return [ofFamily(length), loadPortKey(length), updateSet(set, timeoutMs)];
 }
 
-function inBlock(w: NetlinkWriter, { bytes, prefix }: AddressBlock): void {
-  if (prefix === 0) return;
-  if (prefix < bytes.length * 8) maskBytes(w, maskOf(bytes.length, prefix));
-  compare(w, bytes);
+function inBlock({ bytes, prefix }: AddressBlock, load: (length: AddressLength) => Expression): Rule {
+  if (prefix === 0) return [];
+  const isWhole = prefix === bytes.length * 8;
+  return [load(lengthOf(bytes)), isWhole ? [] : [maskBytes(maskOf(bytes.length, prefix))], compare(bytes)];
 }
 
 function maskOf(length: number, prefix: number): Uint8Array {
   return Uint8Array.from({ length }, (_, index) => (0xff00 >> Math.max(0, Math.min(8, prefix - index * 8))) & 0xff);
 }
 
-export function sentTo(w: NetlinkWriter, block: AddressBlock, protocol?: number, port?: number): void {
-  const length = lengthOf(block.bytes);
-  ofFamily(w, length);
-  if (block.prefix > 0) loadSentTo(w, length);
-  inBlock(w, block);
-  if (protocol !== undefined) ofProtocol(w, protocol);
-  if (port === undefined) return;
-  loadPort(w);
-  compare(w, networkU16(port));
+export function sentTo(block: AddressBlock, protocol?: number, port?: number): Rule {
+  return [
+    ofFamily(lengthOf(block.bytes)),
+    inBlock(block, loadSentTo),
+    protocol === undefined ? [] : ofProtocol(protocol),
+    port === undefined ? [] : [loadPort(), compare(networkU16(port))],
+  ];
 }
 
 /** By the packet itself: neighbour messages are not tracked. */
-export function isDestinedTo(w: NetlinkWriter, block: AddressBlock): void {
-  const length = lengthOf(block.bytes);
-  ofFamily(w, length);
-  loadPayload(w, { base: nft.NETWORK_HEADER, offset: DESTINATION_AT[length], length });
-  inBlock(w, block);
+export function isDestinedTo(block: AddressBlock): Rule {
+  const load = (length: AddressLength): Expression =>
+    loadPayload({ base: nft.NETWORK_HEADER, offset: DESTINATION_AT[length], length });
+  return [ofFamily(lengthOf(block.bytes)), inBlock(block, load)];
 }
 
-export function fromBlock(w: NetlinkWriter, block: AddressBlock): void {
-  const length = lengthOf(block.bytes);
-  ofFamily(w, length);
-  if (block.prefix > 0) loadSource(w, length);
-  inBlock(w, block);
+export function fromBlock(block: AddressBlock): Rule {
+  return [ofFamily(lengthOf(block.bytes)), inBlock(block, loadSource)];
 }
 
 export function lengthOf(address: Uint8Array): AddressLength {
@@ -211,17 +172,14 @@ export function lengthOf(address: Uint8Array): AddressLength {
 }
 
 /** What the frame carries, by its own word: of a tagged one, that it is tagged. */
-export function ofEtherType(w: NetlinkWriter, type: number): void {
-  loadPayload(w, { base: nft.LINK_HEADER, offset: 2 * MAC_BYTES, length: 2 });
-  compare(w, networkU16(type));
+export function ofEtherType(type: number): Rule {
+  return [loadPayload({ base: nft.LINK_HEADER, offset: 2 * MAC_BYTES, length: 2 }), compare(networkU16(type))];
 }
 
-export function fromMac(w: NetlinkWriter, mac: Uint8Array, operation?: number): void {
-  loadPayload(w, { base: nft.LINK_HEADER, offset: MAC_BYTES, length: MAC_BYTES });
-  compare(w, mac, operation);
+export function fromMac(mac: Uint8Array, operation?: number): Rule {
+  return [loadPayload({ base: nft.LINK_HEADER, offset: MAC_BYTES, length: MAC_BYTES }), compare(mac, operation)];
 }
 
-export function toMac(w: NetlinkWriter, mac: Uint8Array, operation?: number): void {
-  loadPayload(w, { base: nft.LINK_HEADER, offset: 0, length: MAC_BYTES });
-  compare(w, mac, operation);
+export function toMac(mac: Uint8Array, operation?: number): Rule {
+  return [loadPayload({ base: nft.LINK_HEADER, offset: 0, length: MAC_BYTES }), compare(mac, operation)];
 }
