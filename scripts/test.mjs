@@ -174,6 +174,11 @@ const isRest = (/** @type {string} */ name) => OF_RIG.test(name) || REST.some((s
 const names = found.filter((name) =>
   words.length > 0 ? words.some((word) => `${name}${ENDING}`.includes(word)) : options.all || !isRest(name),
 );
+/** What takes turns begins where the commit says: the same commit has the same turn, and others another. */
+const turn = Number.parseInt(
+  spawnSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" }).stdout?.slice(0, 8) || "0",
+  16,
+);
 /** Those of the rest that have not begun, in their turn. */
 const rest = words.length > 0 || options.all ? [] : inTurn(found.filter(isRest).toSorted());
 for (const start of REST) {
@@ -197,6 +202,8 @@ if (statSync("dist/.tsbuildinfo").mtimeMs > statSync("dist/cmd/dns11.js").mtimeM
 const { NODE_EXTRA_CA_CERTS: certificates, ...others } = process.env;
 const environment = {
   ...(hasRoomInMemory() && { TMPDIR: MEMORY_FOLDER }),
+  // One of the engines that a test is for: test/support/engine/suite.ts.
+  ...(words.length === 0 && !options.all && { DNS11_TEST_TURN: String(turn) }),
   // Random cases of a property, as a multiple of those for each change: test/support/rig/runs.ts.
   ...(options.all && { DNS11_TEST_RUNS: "10" }),
   ...others,
@@ -282,10 +289,9 @@ function next() {
   return name;
 }
 
-/** Begins where the commit says, so that the same commit has the same turn, and others another. @param {string[]} sorted */
+/** @param {string[]} sorted */
 function inTurn(sorted) {
-  const { stdout } = spawnSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" });
-  const start = Number.parseInt((stdout ?? "").slice(0, 8) || "0", 16) % sorted.length;
+  const start = turn % sorted.length;
   return [...sorted.slice(start), ...sorted.slice(0, start)];
 }
 

@@ -10,7 +10,7 @@ import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../support/engine/engine.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import type { Suite } from "../support/engine/suite.ts";
+import { type Suite, inTurn } from "../support/engine/suite.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -200,7 +200,7 @@ test("with servers in the daemon's settings and no list per container, Docker's 
   assert.equal(await other.serverOf(other.client), B);
 });
 
-for (const suite of ["trixie", "forky"] as const satisfies readonly Suite[]) {
+for (const suite of inTurn<Suite>(["trixie", "forky"])) {
   test(`Docker of ${suite}: changes are followed only for containers that use the host's servers`, async () => {
     await using modern = await Fixture.start({ suite });
     const own = await runContainer(modern.engine, { name: "own", networks: ["n1"], dns: [B] });

@@ -14,7 +14,7 @@ import type { Dns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { endLease, startLessee } from "../support/engine/lessee.ts";
-import type { Suite } from "../support/engine/suite.ts";
+import { type Suite, inTurn } from "../support/engine/suite.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -23,7 +23,7 @@ const HOST_SERVER = "127.0.0.1";
 const DAEMON_SERVER = "10.53.0.5";
 const OWN_SERVER = "10.53.0.6";
 const SERVERS = [HOST_SERVER, DAEMON_SERVER, OWN_SERVER] as const;
-const SUITES: readonly Suite[] = ["bookworm", "trixie", "forky"];
+const SUITES = inTurn<Suite>(["bookworm", "trixie", "forky"]);
 
 /** Every form in which an engine refers a container to the host's servers. */
 const FORGED = [

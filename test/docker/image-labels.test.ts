@@ -13,6 +13,7 @@ import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ensureImage, labelledImage } from "../support/engine/image.ts";
+import { inTurn } from "../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -219,12 +220,14 @@ test("settings for a domain take precedence over labels and --dns", async () => 
   assert.deepEqual(await serversQueried(given), ["hosts"]);
 });
 
-for (const [suite, store] of [
+const STORES = [
   ["bookworm", "dockerd"],
   ["trixie", "dockerd"],
   ["forky", "dockerd"],
   ["forky", "containerd"],
-] as const) {
+] as const;
+
+for (const [suite, store] of inTurn(STORES)) {
   test(`if the image is gone, labels count as the image's (${suite}, images stored by ${store})`, async () => {
     // An engine of bookworm does not know the setting.
     const features = { "containerd-snapshotter": store === "containerd" };

@@ -11,14 +11,14 @@ import type { Diagnosis } from "../../src/doctor/report.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import type { Suite } from "../support/engine/suite.ts";
+import { type Suite, inTurn } from "../support/engine/suite.ts";
 import { type Dns11, dns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const BRIDGE = "com.docker.network.bridge";
 const NO_ICC = `${BRIDGE}.enable_icc=false`;
-const SUITES: readonly Suite[] = ["bookworm", "forky"];
+const SUITES = inTurn<Suite>(["bookworm", "forky"]);
 /** Its name comes first in the order of Docker. */
 const APART = "a-apart";
 const OPEN = "b-open";

@@ -10,7 +10,7 @@ import { EGRESS_LIMITS } from "../../../src/features/egress/limits.ts";
 import { dig } from "../../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
-import type { Suite } from "../../support/engine/suite.ts";
+import { type Suite, inTurn } from "../../support/engine/suite.ts";
 import { run } from "../../support/program/command.ts";
 import { type Dns11, dns11 } from "../../support/program/dns11.ts";
 import { SharedDns11 } from "../../support/program/shared-dns11.ts";
@@ -18,7 +18,7 @@ import { addAddress, inNetns } from "../../support/rig/netns.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
-const SUITES: readonly Suite[] = ["bookworm", "forky"];
+const SUITES = inTurn<Suite>(["bookworm", "forky"]);
 /** Each sends, or begins to connect, and does not care what comes of it. */
 const SENDER = `
 const { connect } = require("node:net");

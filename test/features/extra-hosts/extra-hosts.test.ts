@@ -11,7 +11,7 @@ import type { Dns11 } from "../../support/program/dns11.ts";
 import { SharedDns11 } from "../../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import { endLease, startLessee } from "../../support/engine/lessee.ts";
-import type { Suite } from "../../support/engine/suite.ts";
+import { type Suite, inTurn } from "../../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
@@ -20,7 +20,7 @@ const UNPRIVILEGED = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
 const ENTRIES = [`--add-host=${HOST_NAME}:host-gateway`, "--add-host=api:192.0.2.7", "--add-host=api:fd00::7"];
 /** What the forgers write into their hosts files. */
 const FORGED = ["198.51.100.9 evil gw\n".repeat(20_000), "\0\x01\xff gw\n", "198.51.100.9 evil\n198.51.100.9 gw\n"];
-const SUITES: readonly Suite[] = ["bookworm", "forky"];
+const SUITES = inTurn<Suite>(["bookworm", "forky"]);
 
 /** What replaces the hosts file of a container. */
 const ODD = ["mkfifo", "ln -s /proc/kmsg", "mkdir", "ln -s /dev/zero", "touch"];

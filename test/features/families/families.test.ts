@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { type DigReply, dataOf, dig } from "../../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
-import type { Suite } from "../../support/engine/suite.ts";
+import { type Suite, inTurn } from "../../support/engine/suite.ts";
 import { type Dns11, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
 import { SharedDns11 } from "../../support/program/shared-dns11.ts";
 import { waitFor } from "../../support/rig/wait.ts";
@@ -24,7 +24,7 @@ interface Answers {
   readonly AAAA: readonly string[];
 }
 
-const SUITES: readonly Suite[] = ["bookworm", "forky"];
+const SUITES = inTurn<Suite>(["bookworm", "forky"]);
 
 for (const suite of SUITES) {
   describe(`families, Docker of ${suite}`, () => {

@@ -17,7 +17,7 @@ import { stdoutOf } from "../../support/program/command.ts";
 import { QueryLoop, failuresAfter } from "../../support/client/query-loop.ts";
 import { type Dns11, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
-import type { Suite } from "../../support/engine/suite.ts";
+import { type Suite, inTurn } from "../../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 import { inNetns } from "../../support/rig/netns.ts";
 import { pause, waitFor } from "../../support/rig/wait.ts";
@@ -25,7 +25,7 @@ import { pause, waitFor } from "../../support/rig/wait.ts";
 const { ipv4: LISTENER, ipv6: LISTENER6 } = LISTENER_ADDRESSES;
 const ON = { listener: "true" };
 const AT = `@${LISTENER}`;
-const SUITES: readonly Suite[] = ["bookworm", "forky"];
+const SUITES = inTurn<Suite>(["bookworm", "forky"]);
 /** A question that must not be answered ends with a timeout; one that is lost on a busy machine looks the same. */
 const SOON = ["+time=2", "+tries=1"];
 

@@ -9,11 +9,11 @@ import { dataOf, dig } from "../../support/client/dig.ts";
 import { SharedDns11 } from "../../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import { ensureImage, labelledImage } from "../../support/engine/image.ts";
-import type { Suite } from "../../support/engine/suite.ts";
+import { type Suite, inTurn } from "../../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
 const PROJECT = "com.docker.compose.project";
-const SUITES: readonly Suite[] = ["bookworm", "forky"];
+const SUITES = inTurn<Suite>(["bookworm", "forky"]);
 
 for (const suite of SUITES) {
   describe(`names across networks, Docker of ${suite}`, () => {

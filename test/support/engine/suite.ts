@@ -12,6 +12,14 @@ import { debianMirror } from "./debian-mirror.ts";
 /** dockerd 20.10, of the machine; 26.1; 28.5 or newer. */
 export type Suite = "bookworm" | "trixie" | "forky";
 
+/** Which of several engines this run has; not given where it has all. */
+const TURN = process.env["DNS11_TEST_TURN"];
+
+/** Of what a test does with each of several engines, what this run does: a run for each change has one, in a turn that the commit decides. */
+export function inTurn<T>(each: readonly T[]): readonly T[] {
+  return TURN === undefined ? each : each.filter((_, index) => index === Number(TURN) % each.length);
+}
+
 const ENGINE = "docker.io,iptables,nftables,iproute2,ca-certificates";
 const ROOTLESS = "rootlesskit,slirp4netns,uidmap,passt,systemd,dbus";
 /** What users type: `docker compose` of the same release as the engine. */
