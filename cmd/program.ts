@@ -11,7 +11,6 @@ import { addDoctor } from "./doctor.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
 import { HELP_LAYOUT } from "./help/help-layout.ts";
-import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
@@ -69,7 +68,7 @@ type AddCommand = (program: Command) => void;
 
 /** By the headings of the help, in its order. `__complete` is added with `completion`. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
-  "Run:": { run: addRun, reload: addReload, kind: addKind, policy: addPolicy },
+  "Run:": { run: addRun, reload: addReload, policy: addPolicy },
   "Look:": {
     status: addStatus,
     ps: addPs,

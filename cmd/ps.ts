@@ -3,7 +3,7 @@
  * minute.
  */
 import { type Command, Option } from "commander";
-import type { ContainerColumn } from "../src/features/contract.ts";
+import type { ContainerColumn, FeatureReport } from "../src/features/contract.ts";
 import { loadReports } from "../src/features/load.ts";
 import { NOT_ASKED } from "../src/base/model/finding.ts";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
@@ -21,16 +21,13 @@ import { jsonLine } from "./text/printable.ts";
 import { type Cell, type Column, fits, table } from "./text/table.ts";
 import { type Colour, type Display, PLAIN, displayOf, age, ago } from "./text/terminal.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";
-import type { NodeReport } from "../src/base/model/kind-policy.ts";
 
-/** Why it is not served, what may become a problem, and where to look. */
-export function whyOf({ state, name, reason, culprits = [], warning, node }: ContainerStatus): string {
+/** Why it is not served, what may become a problem, what features say, and where to look. */
+export function whyOf(container: ContainerStatus, reports: readonly FeatureReport[]): string {
+  const { state, name, reason, culprits = [], warning } = container;
+  const remarks = reports.map((each) => each.remark?.(container));
   const hint = state === "failed" ? `see dns11 doctor ${name}` : undefined;
-  return [reason, ...culprits, warning, node && nodeText(node), hint].filter((text) => text !== undefined).join("; ");
-}
-
-function nodeText({ isNested }: NodeReport): string {
-  return `${isNested === true ? "answers what runs inside, too" : "a KIND node"}: see dns11 kind status`;
+  return [reason, ...culprits, warning, ...remarks, hint].filter((text) => text !== undefined).join("; ");
 }
 
 interface PsOptions extends ControlOptions, ProjectOptions, WatchOptions {
@@ -53,10 +50,9 @@ export function addPs(program: Command): void {
         const status = await client.status();
         const chosen = chosenOf(status.containers, container, options);
         if (options.json === true) return jsonLine(chosen.map((each) => withRules(each, status)));
-        const ofFeatures = (await loadReports()).flatMap((each) => each.columns?.(chosen) ?? []);
         return psText(
           { ...status, containers: chosen },
-          { isWide: options.output === "wide", display: displayOf(process.stdout), ofFeatures },
+          { isWide: options.output === "wide", display: displayOf(process.stdout), reports: await loadReports() },
         );
       });
     },
@@ -76,7 +72,7 @@ interface PsView {
   readonly isWide?: boolean;
   readonly display?: Display;
   readonly nowMs?: number;
-  readonly ofFeatures?: readonly ContainerColumn[];
+  readonly reports?: readonly FeatureReport[];
 }
 
 /** A column and its cell of a container. */
@@ -88,17 +84,18 @@ interface PsColumn extends Column {
 
 export function psText(
   status: Status,
-  { isWide = false, display = PLAIN, nowMs = Date.now(), ofFeatures = [] }: PsView = {},
+  { isWide = false, display = PLAIN, nowMs = Date.now(), reports = [] }: PsView = {},
 ): string {
   const { containers } = status;
   if (containers.length === 0) return "no running containers\n";
+  const ofFeatures = reports.flatMap((each) => each.columns?.(containers) ?? []);
   const columns: readonly PsColumn[] = [
     ...(containers.some(({ project }) => project !== null) ? PLACE : []),
     ...COMMON,
     ...(containers.some(({ swarm }) => swarm !== undefined) ? SWARM : []),
     ...ofFeatures.filter(({ isForWide }) => isForWide !== true),
     ...(isWide ? wideColumns(status, nowMs, ofFeatures) : []),
-    ...(containers.some((each) => whyOf(each) !== "") ? WHY : []),
+    ...(containers.some((each) => whyOf(each, reports) !== "") ? [whyColumn(reports)] : []),
   ];
   const sorted = containers.toSorted(byPlace);
   const rows = sorted.map((container) => columns.map(({ cell }) => cell(container)));
@@ -150,9 +147,9 @@ const SWARM: readonly PsColumn[] = [
   },
 ];
 
-const WHY: readonly PsColumn[] = [
-  { title: "WHY", below: 40, cell: (each) => ({ text: whyOf(each), colour: colourOf(each) }) },
-];
+function whyColumn(reports: readonly FeatureReport[]): PsColumn {
+  return { title: "WHY", below: 40, cell: (each) => ({ text: whyOf(each, reports), colour: colourOf(each) }) };
+}
 
 function withoutPrefix(name: string, prefix: string): string {
   return name.startsWith(prefix) && name.length > prefix.length ? name.slice(prefix.length) : name;

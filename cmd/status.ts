@@ -3,6 +3,7 @@
  */
 import type { Command } from "commander";
 
+import type { FeatureReport } from "../src/features/contract.ts";
 import { loadReports } from "../src/features/load.ts";
 import { type FailuresReport, isFailing } from "../src/api/failures.ts";
 import { groupFailures } from "../src/api/failure-groups.ts";
@@ -65,10 +66,7 @@ async function statusOutput(
   if (json === true) return jsonLine(status);
   const display = displayOf(process.stdout);
   const reports = await loadReports();
-  if (word !== undefined) {
-    const linesOf = (each: ContainerStatus): Line[] => reports.flatMap((report) => report.containerLines?.(each) ?? []);
-    return containers.map((each) => containerText(each, { display, ofFeatures: linesOf(each) })).join("\n");
-  }
+  if (word !== undefined) return containers.map((each) => containerText(each, { display, reports })).join("\n");
   const upstreams = await client.upstreams();
   const failures = await failuresOf(client, project);
   const ofFeatures = reports.flatMap((each) => each.statusLines?.(status) ?? []);
@@ -91,7 +89,7 @@ interface StatusView {
 }
 
 interface ContainerView extends Omit<StatusView, "isWide"> {
-  readonly ofFeatures?: readonly Line[];
+  readonly reports?: readonly FeatureReport[];
 }
 
 export function statusText(
@@ -268,11 +266,11 @@ function wideLines({ metrics, capabilities }: Status): Line[] {
 
 export function containerText(
   container: ContainerStatus,
-  { display = PLAIN, nowMs = Date.now(), ofFeatures = [] }: ContainerView = {},
+  { display = PLAIN, nowMs = Date.now(), reports = [] }: ContainerView = {},
 ): string {
   const { id, name, project, service, state, isPaused, answers, networks, upstreams, recent, ports, since, verified } =
     container;
-  const why = whyOf(container);
+  const why = whyOf(container, reports);
   const when = since === undefined ? "" : ` for ${age(since, nowMs)}`;
   const checked = verified === undefined ? "" : `, verified ${ago(verified, nowMs)}`;
   const place = project === null ? [] : [{ label: "compose", text: `project ${project}, service ${service ?? "-"}` }];
@@ -287,7 +285,7 @@ export function containerText(
         colour: state === "attached" ? "green" : state === "skipped" ? "dim" : "red",
       },
       ...(why === "" ? [] : [{ label: "why", text: why }]),
-      ...ofFeatures,
+      ...reports.flatMap((each) => each.containerLines?.(container) ?? []),
       { label: "networks", text: networks.join(", ") || "none" },
       { label: "upstreams", text: upstreams === undefined ? "-" : upstreams.join(" ") || "none" },
       { label: "queries", text: last },

@@ -15,7 +15,7 @@ import { noteFile } from "./test-reporter.mjs";
  */
 const CONCURRENT = [
   "kubernetes/resource-mirror.test.js",
-  "container/kind/resolv-conf-writer.test.js",
+  "container/files/resolv-conf-writer.test.js",
   "container/watch/host-file.test.js",
   "run/lifecycle.test.js",
 ];

@@ -8,6 +8,7 @@ import { EXTRA_NAMES } from "./features/extra-names/feature.ts";
 import { FAMILIES } from "./features/families/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
 import { KERNEL_ANSWERS } from "./features/kernel-answers/feature.ts";
+import { KIND } from "./features/kind/feature.ts";
 import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
@@ -34,6 +35,7 @@ export const FEATURES = [
   STOPPED,
   ZONES,
   HOST_NAMES,
+  KIND,
   LISTENER,
   LAN,
   MDNS,

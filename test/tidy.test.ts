@@ -141,10 +141,7 @@ const OPENERS = new Map([
   ],
   ["src/api", "settings of the user who started dns11"],
   ["src/api/lab", "a file of the test suite that uses the client"],
-  [
-    "src/container/kind",
-    "dns11's own folder; this thread's namespace; with O_PATH; files of a node, by regular-file.ts",
-  ],
+  ["src/container/files", "dns11's own folder; with O_PATH; the resolv.conf of a container, by regular-file.ts"],
   [
     "src/container/namespace",
     "namespaces; paths of the engine and of a container's root, by regular-file.ts, or openat2 within it",
@@ -153,8 +150,8 @@ const OPENERS = new Map([
   ["src/control/server", "/etc/group; files under /proc about clients of the control socket"],
   ["src/doctor", "the engine's socket; dns11's own folder"],
   ["src/doctor/bundle", "a new file at the path that the user gives, with O_EXCL; the kernel's release under /proc"],
-  ["src/doctor/kind", "this thread's namespace"],
   ["src/features/default-bridge", "for a watch, by regular-file.ts"],
+  ["src/features/kind", "this thread's namespace; files of a node, by regular-file.ts"],
   ["src/features/mdns", "sockets of programs of the engine's host, with O_PATH, which are connected to and not opened"],
   ["src/features/listener", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/features/search", "the resolv.conf that Docker made for a container, by regular-file.ts"],

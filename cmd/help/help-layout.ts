@@ -66,15 +66,6 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 run --config /etc/dns11/dns11.yaml --replace", "take over from the running dns11"],
   ],
   reload: [["dns11 reload", "after a change of the settings file"]],
-  kind: [
-    ["dns11 run --kind auto", "serve containers and the pods of KIND nodes"],
-    ["dns11 kind status", "show the state of each node"],
-    ["dns11 kind doctor", "query from a temporary pod in each node"],
-  ],
-  "kind status": [["dns11 kind status", "show the state of each node"]],
-  "kind doctor": [["dns11 kind doctor kind-worker", "query from a temporary pod in one node"]],
-  "kind detach": [["dns11 kind detach kind-worker", "give a node back to Docker's resolver"]],
-  "kind attach": [["dns11 kind attach kind-worker", "serve it again"]],
   status: [["dns11 status", "whether dns11, its containers and its nameservers are well"]],
   ps: [
     ["dns11 ps", "every container, and why one is not served"],

@@ -8,7 +8,6 @@ export { closeNetworks } from "../../src/run/close-networks.ts";
 export { cleanup } from "../../src/run/cleanup.ts";
 export { findEngine, preview } from "../../src/run/engine/engine-target.ts";
 export { Standalone } from "../../src/run/engine/standalone.ts";
-export { findNode } from "../../src/run/node/node-side.ts";
-export { serveOnce, undoNodeSetup } from "../../src/run/node/once.ts";
+export { findNode, serveOnce, undoNodeSetup } from "../../src/run/node/node-side.ts";
 export { loadFeatures } from "../../src/features/load.ts";
 export { Service } from "../../src/run/service.ts";

@@ -7,13 +7,13 @@ import type { Log } from "../../src/base/log/log.ts";
 import type { AnySetting } from "../../src/config/setting.ts";
 import type { RunSettings } from "../../src/config/settings.ts";
 import { SETTINGS } from "../../src/config/keys.ts";
-import { doctorModules, hostModules } from "../modules/platform.ts";
+import { hostModules } from "../modules/platform.ts";
 import { printableLines } from "../text/printable.ts";
 
 const ONLY_IN_NODE: ReadonlySet<string> = new Set(["once", "undo"]);
 /** These are about containers and the engine. */
 const NEED_ENGINE: ReadonlySet<string> = new Set([
-  ..."host enginePid dryRun json only visible recordsDir kind".split(" "),
+  ..."host enginePid dryRun json only visible recordsDir".split(" "),
   ...Object.values<AnySetting>(SETTINGS).flatMap(({ flag, needsEngine }) =>
     flag === undefined || !needsEngine ? [] : new Option(`--${flag.flag}`).attributeName(),
   ),
@@ -47,11 +47,10 @@ export function requireInNode(command: Command): void {
 /** Rules that stay, and what a check of the node finds wrong with them. */
 export async function serveOnceInNode(settings: RunSettings, log: Log): Promise<void> {
   const { serveOnce } = await hostModules();
-  const { lines, isServed } = await serveOnce(settings, log);
+  const { lines, isServed, diagnose } = await serveOnce(settings, log);
   print(lines);
   if (!isServed) return;
-  const { diagnoseInNode } = await doctorModules();
-  const wrong = (await diagnoseInNode()).flatMap(({ findings }) => findings).filter(({ state }) => state !== "ok");
+  const wrong = (await diagnose()).filter(({ state }) => state !== "ok");
   print(wrong.map(({ what, detail }) => `${what}: ${detail}`));
 }
 

@@ -7,7 +7,7 @@ import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { ListenerReport, ListenReports } from "./listener.ts";
-import type { NodeReport } from "../base/model/kind-policy.ts";
+import type { NodeReport } from "../base/model/node-report.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import type { RuleBackend } from "../base/model/rule-backend.ts";

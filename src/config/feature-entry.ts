@@ -44,6 +44,8 @@ export interface FeatureEntry {
   readonly hostZones?: (settings: Pick<Settings, "features">) => readonly string[];
   /** Whether it serves containers on the default bridge, which then have names there. */
   readonly servesDefaultBridge?: (settings: Pick<Settings, "features">) => boolean;
+  /** The labels by which its settings choose containers. */
+  readonly labelKeys?: (settings: Pick<Settings, "features">) => readonly string[];
   /** System calls that a run makes for it, and which are otherwise refused to the process. */
   readonly calls?: (settings: Pick<Settings, "features">) => readonly SystemCall[];
   /** Its code, which is all that some features have. */

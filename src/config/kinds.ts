@@ -6,7 +6,6 @@
 import { nearest } from "../base/lib/nearest.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "../base/lib/quantity.ts";
 import { addressBytes } from "../base/model/address.ts";
-import type { NodeFilter } from "../base/model/kind-policy.ts";
 import {
   METRICS_OFF,
   HEALTH_PROBE_FORM,
@@ -198,9 +197,6 @@ export function whyNoSetting(name: string): string | undefined {
   return Object.hasOwn(NOT_SETTINGS, name) ? NOT_SETTINGS[name as keyof typeof NOT_SETTINGS] : undefined;
 }
 
-/** How settings select the containers that are KIND nodes. */
-const NODE_FILTER_FORMS = "auto, label=KEY, label=KEY=VALUE or name=PATTERN";
-
 const SECOND_MS = 1_000;
 const SHOWN_MAX = 60;
 const PORT_MAX = 65_535;
@@ -252,25 +248,6 @@ export const HEALTH_PROBE: Kind<HealthProbe> = {
   write: healthProbeText,
 };
 
-export const NODE_FILTER: Kind<NodeFilter> = {
-  read: (value) => {
-    const filter = parseNodeFilter(readText(value));
-    if (filter === undefined) throw new Error(`invalid node filter ${quoteValue(value)}: use ${NODE_FILTER_FORMS}`);
-    return filter;
-  },
-  write: nodeFilterText,
-};
-
-/** Nothing says of a container that it has an engine inside. */
-export const NESTED_FILTER: Kind<NodeFilter> = {
-  read: (value) => {
-    const filter = parseNodeFilter(readText(value));
-    if (filter !== undefined && filter.kind !== "auto") return filter;
-    throw new Error(`invalid filter ${quoteValue(value)}: use name=PATTERN, label=KEY or label=KEY=VALUE`);
-  },
-  write: nodeFilterText,
-};
-
 /** An IP address and a port, or off. Host names are refused: they could resolve to another address later. */
 export const LISTEN_ADDRESS: Kind<string> = {
   read: (value) => {
@@ -320,23 +297,6 @@ export function path(example: string): Kind<string> {
       const text = readText(value);
       if (text.startsWith("/") && !text.includes("\0")) return text;
       throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as ${example}`);
-    },
-  };
-}
-
-const LOOPBACK = /^127\.|^::1?$|^0\./;
-
-/** One of the words, or an IP address that is the same from everywhere: neither link-local nor loopback. */
-export function wordOrAddress(words: readonly string[], why: string): Kind<string> {
-  return {
-    read: (value) => {
-      const text = readText(value);
-      if (words.includes(text)) return text;
-      if (addressBytes(text) === undefined || text.includes("%")) {
-        throw new Error(`invalid value ${quoteValue(value)}: use one of ${words.join(", ")} or an IP address`);
-      }
-      if (LOOPBACK.test(text)) throw new Error(`invalid address ${quoteValue(value)}: a loopback address ${why}`);
-      return text;
     },
   };
 }
@@ -419,20 +379,4 @@ export function quoting<T>(read: (value: unknown, quote: typeof quoteValue) => T
 export function readText(value: unknown): string {
   if (typeof value === "string") return value;
   throw new Error(`invalid value ${quoteValue(value)}: use a string`);
-}
-
-/** Parses one filter; undefined if it has none of the forms. */
-export function parseNodeFilter(text: string): NodeFilter | undefined {
-  if (text === "auto") return { kind: "auto" };
-  const [, kind, rest] = /^(label|name)=(.+)$/s.exec(text) ?? [];
-  if (rest === undefined) return undefined;
-  if (kind === "name") return { kind: "name", pattern: rest };
-  const [, key, value] = /^([^=]+)(?:=(.*))?$/s.exec(rest) ?? [];
-  return key === undefined ? undefined : { kind: "label", key, value };
-}
-
-export function nodeFilterText(filter: NodeFilter): string {
-  if (filter.kind === "auto") return "auto";
-  if (filter.kind === "name") return `name=${filter.pattern}`;
-  return `label=${filter.key}${filter.value === undefined ? "" : `=${filter.value}`}`;
 }

@@ -10,7 +10,6 @@ import {
   STRICT_BEHAVIOUR,
 } from "../base/model/behaviour.ts";
 import { scopeText } from "../base/model/declared-name.ts";
-import type { KindPolicy } from "../base/model/kind-policy.ts";
 import { isNodeServer, routeText } from "../base/model/server-text.ts";
 import {
   CACHE_DEFAULTS,
@@ -90,8 +89,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     labels,
     zones,
     defaultBridge: isBridgeServed ? "names" : "off",
-    kind: kindOf(precedence),
-    nested: precedence.take("nested"),
     resolvConf,
     hostDomain,
     hostZones,
@@ -139,18 +136,6 @@ function upstreamOf(precedence: Precedence, order: Values["forward.order"]): Ups
       staleSecondsMax: seconds(precedence.take("cache.max-stale")),
     },
   };
-}
-
-function kindOf(precedence: Precedence): KindPolicy {
-  return precedence.takeAll({
-    nodes: "kind.nodes",
-    address: "kind.ip",
-    mode: "kind.mode",
-    families: "kind.families",
-    isExposed: "kind.expose",
-    isForced: "kind.force",
-    hostDockerInternal: "kind.host-docker-internal",
-  });
 }
 
 /** The domains of clusters that nodes are asked for: the host asks for them, too. */

@@ -14,13 +14,6 @@ import {
   LABEL_DEFAULTS,
   LABEL_SERVERS,
 } from "../base/model/name-choices.ts";
-import {
-  HOST_DOCKER_INTERNAL_WORDS,
-  KIND_DEFAULTS,
-  KIND_MODES,
-  NODE_ADDRESS_WORDS,
-  NODE_FAMILIES,
-} from "../base/model/kind-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
@@ -35,8 +28,6 @@ import {
   HEALTH_PROBE,
   HOST_DOMAIN,
   LISTEN_ADDRESS,
-  NESTED_FILTER,
-  NODE_FILTER,
   ONLY,
   ROUTE,
   TTL,
@@ -45,7 +36,6 @@ import {
   oneOf,
   path,
   size,
-  wordOrAddress,
   zeroOr,
 } from "./kinds.ts";
 import { type ValuesOf, list, one } from "./setting.ts";
@@ -146,32 +136,6 @@ export const CORE_SETTINGS = {
     path("/etc/kube-dns"),
     undefined,
     "folder with the ConfigMap of kube-dns (stubDomains, upstreamNameservers), followed while dns11 runs",
-  ),
-  "kind.nodes": list(NODE_FILTER, "serve the pods of KIND nodes: auto, label=KEY[=VALUE] or name=PATTERN", {
-    flag: "kind <nodes>",
-    fallback: KIND_DEFAULTS.nodes,
-  }),
-  "kind.ip": one(
-    wordOrAddress(NODE_ADDRESS_WORDS, "cannot be reached from pods"),
-    KIND_DEFAULTS.address,
-    `nameserver address for pods: ${NODE_ADDRESS_WORDS.join(", ")}, or an IP address`,
-  ),
-  "kind.mode": one(oneOf(KIND_MODES), KIND_DEFAULTS.mode, `how pods reach dns11: ${KIND_MODES.join(", ")}`),
-  "kind.families": one(
-    oneOf(NODE_FAMILIES),
-    KIND_DEFAULTS.families,
-    "address families of the nameservers in a node's resolv.conf",
-  ),
-  "kind.expose": one(BOOLEAN, KIND_DEFAULTS.isExposed, "also answer other containers on the node's networks"),
-  "kind.force": one(BOOLEAN, KIND_DEFAULTS.isForced, "use the node's port 53 even if another process listens there"),
-  "kind.host-docker-internal": one(
-    wordOrAddress(HOST_DOCKER_INTERNAL_WORDS, "is the pod itself in each pod"),
-    KIND_DEFAULTS.hostDockerInternal,
-    "how host.docker.internal resolves in pods",
-  ),
-  nested: list(
-    NESTED_FILTER,
-    "answer what runs inside these containers, such as docker-in-docker or a builder: name=PATTERN or label=KEY[=VALUE]",
   ),
   "rule-backend": one(
     oneOf(RULE_BACKEND_SETTINGS),

@@ -3,7 +3,6 @@
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
-import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { DefaultBridgeSetting, NameChoices, LabelPolicy } from "../base/model/name-choices.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
@@ -41,10 +40,6 @@ export interface Settings {
   readonly hostName: CoreValues["host-docker-internal"];
   /** The zones with names of services and projects. */
   readonly zones: readonly string[];
-  /** Which containers are KIND nodes, and how their pods reach us. */
-  readonly kind: KindPolicy;
-  /** Which containers have an engine or a builder inside, whose containers ask dns11. */
-  readonly nested: CoreValues["nested"];
   /** The domain of container names on the host, in lower case, without dots at its ends. */
   readonly hostDomain: CoreValues["host-domain"];
   /** The domains of other names that programs on the host may ask for: those of features, and those of nodes. */

@@ -3,13 +3,12 @@
  * container's facts, and records the decision, so that status can report why a container is not served.
  */
 import type { OnlyFilter } from "../base/model/container-choice.ts";
-import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
+import { type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
 import { type AttachMode, type Attaching, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
-import { nodeWarnings } from "./kind/node-fact.ts";
-import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./facts/fact.ts";
+import type { NodeContext } from "./names/source/name-source.ts";
 import { labelAnswers } from "./facts/label-choices.ts";
 import { type Labels, effectiveLabels } from "./facts/labels.ts";
 import { guard } from "../base/lib/guard.ts";
@@ -22,9 +21,10 @@ export interface RosterParts {
   /** The current one. */
   readonly directory: () => Directory;
   readonly reconciler: Reconciler;
-  readonly nodes: Nodes;
-  /** What serves a container besides, or instead of, a decision that is not in force yet: for the reason of a skip. */
-  readonly besides?: (fact: ContainerFact, decision: Decision) => readonly string[];
+  /** What is different for a container through which others ask dns11, too. */
+  readonly nodeContextOf?: (fact: ContainerFact) => NodeContext | undefined;
+  /** What features make of a decision that is not in force yet. */
+  readonly decide?: (fact: ContainerFact, decision: Decision) => Decision;
   /** How a container is attached about which this is decided, and what to warn of, where it is attached by `mode` without that. */
   readonly attach?: (fact: ContainerFact, decision: Decision, mode: AttachMode | undefined) => Attaching;
   readonly only: readonly OnlyFilter[];
@@ -105,14 +105,13 @@ export class Roster {
   put(fact: ContainerFact): void {
     const changesOthers = this.#parts.directory().putContainer(fact);
     this.#stale.delete(fact.id);
-    this.#decide(fact);
+    this.decide(fact);
     if (changesOthers) this.#refreshOthers();
   }
 
   remove(containerId: string): void {
     const changesOthers = this.#parts.directory().removeContainer(containerId);
     this.#parts.reconciler.clearDesired(containerId);
-    this.#parts.nodes.forget(containerId);
     this.#decisions.delete(containerId);
     if (changesOthers) this.#refreshOthers();
   }
@@ -124,14 +123,8 @@ export class Roster {
 
   /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact): View {
-    const { directory, nodes } = this.#parts;
-    return directory().viewOf(fact, nodes.isNode(fact) ? nodes.placeOf(fact) : undefined);
-  }
-
-  /** Detaches a node, or attaches it again. */
-  setDetached(fact: ContainerFact, isDetached: boolean): void {
-    this.#parts.nodes.setDetached(fact, isDetached);
-    this.#decide(fact);
+    const { directory, nodeContextOf } = this.#parts;
+    return directory().viewOf(fact, nodeContextOf?.(fact));
   }
 
   decisionOf(containerId: string): Decision | undefined {
@@ -145,15 +138,6 @@ export class Roster {
     }
   }
 
-  #nodeWarnings(decision: Decision, fact: ContainerFact): readonly string[] {
-    const { directory, nodes } = this.#parts;
-    const swarmNetworks = directory()
-      .names.swarm.joinedBy(fact)
-      .map(({ name }) => name);
-    const reason = decision.kind === "skip" ? decision.reason : undefined;
-    return nodeWarnings(fact, { ...nodes.placeOf(fact), swarmNetworks, reason, isNested: nodes.isNested(fact) });
-  }
-
   /** One container at a time. What is added meanwhile is decided as well. */
   *#decideStale(): Generator<void> {
     this.#isRefreshing = true;
@@ -161,7 +145,7 @@ export class Roster {
       for (const id of this.#stale) {
         this.#stale.delete(id);
         const fact = this.#parts.directory().containers.get(id);
-        if (fact !== undefined) guard.run("attach", 0, () => this.#decide(fact));
+        if (fact !== undefined) guard.run("attach", 0, () => this.decide(fact));
         yield;
       }
     } finally {
@@ -170,28 +154,19 @@ export class Roster {
   }
 
   #decided(fact: ContainerFact): Decision {
-    const { nodes, quarantineOf, isEnforced, labelWarnings } = this.#parts;
+    const { quarantineOf, isEnforced, labelWarnings } = this.#parts;
     const policy = this.#labelPolicy;
-    if (nodes.isDetached(fact)) return DETACHED;
-    // A node needs Docker's resolver, which answers its pods when dns11 stops.
-    const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
     const decided = decide(
       fact,
       this.#only,
       policy,
-      defaultBridge,
+      this.#defaultBridge,
       () => isEnforced?.(fact.id) === true,
       (labels) => labelWarnings?.(fact, labels, policy) ?? [],
     );
-    const decision = this.#withBesides(fact, decided);
+    const decision = this.#parts.decide?.(fact, decided) ?? decided;
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
-  }
-
-  #withBesides(fact: ContainerFact, decision: Decision): Decision {
-    const besides = this.#parts.besides?.(fact, decision) ?? [];
-    if (decision.kind !== "skip" || besides.length === 0) return decision;
-    return { ...decision, reason: [decision.reason, ...besides].join("; ") };
   }
 
   #containerMode(fact: ContainerFact): AttachMode {
@@ -203,23 +178,14 @@ export class Roster {
    * Decides whether to serve a container. Waits, with the previous decision in force, until the image's labels are
    * known; names resolve at once.
    */
-  #decide(fact: ContainerFact): void {
+  decide(fact: ContainerFact): void {
     if (fact.imageLabels.source === "awaited") return;
-    const { reconciler, nodes, onWarning } = this.#parts;
+    const { reconciler, onWarning } = this.#parts;
     const decided = this.#decided(fact);
-    const usualMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : this.#containerMode(fact));
-    const usual = decided.kind === "serve" ? usualMode() : undefined;
+    const usual = decided.kind === "serve" ? this.#containerMode(fact) : undefined;
     const { mode, warning } = this.#parts.attach?.(fact, decided, usual) ?? { mode: usual };
     const view = mode && this.viewOf(fact);
-    const withLabelWarning = withWarnings(decided, [
-      decided.warning,
-      nodes.ignoredLabel(fact),
-      warning,
-      ...missingServers(view?.upstreams),
-    ]);
-    const decision = nodes.isNode(fact)
-      ? withWarnings(withLabelWarning, [withLabelWarning.warning, ...this.#nodeWarnings(withLabelWarning, fact)])
-      : withLabelWarning;
+    const decision = withWarnings(decided, [decided.warning, warning, ...missingServers(view?.upstreams)]);
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
       onWarning(fact, decision.warning);
     }

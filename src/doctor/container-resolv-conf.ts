@@ -2,7 +2,7 @@
  * ContainerResolvConf reader: the resolv.conf that the processes of a container read, and whether it is the engine's file.
  */
 import type { ContainerResolvConf } from "./checks/resolv-conf-check.ts";
-import { isContainerResolvConf } from "../container/kind/nodes.ts";
+import { isContainerResolvConf } from "../container/files/resolv-conf-file.ts";
 import { readUnder, withContainerRoot } from "../container/namespace/container-root.ts";
 import { readEngineFile } from "../container/namespace/engine-host.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";

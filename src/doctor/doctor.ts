@@ -4,11 +4,7 @@
  */
 import { Socket } from "node:net";
 
-import { startText } from "../base/model/kind-policy.ts";
-import { nodeFactOf } from "../container/kind/node-fact.ts";
-import { isNode } from "../container/kind/selection.ts";
 import { withContainerRoot } from "../container/namespace/container-root.ts";
-import { readEngineFile } from "../container/namespace/engine-host.ts";
 import { composePlaceOf } from "../container/facts/compose.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "../control/causes/known-container.ts";
@@ -21,13 +17,13 @@ import { containerCalled, containersCalled, inProject } from "../base/model/cont
 import { type Finding, finding } from "../base/model/finding.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
-import type { InsideContainer } from "../features/contract.ts";
+import type { CheckedContainer, InsideContainer } from "../features/contract.ts";
 import { dialIn } from "../container/namespace/dial.ts";
 import type { ContainerTarget, CheckTools } from "./checks/container-target.ts";
 import {
   checkCapturedContainer,
   checkContainer,
-  checkNodeNamespace,
+  checkBesides,
   checkUnservedContainer,
   libcFinding,
   ContainerStates,
@@ -51,9 +47,8 @@ import { injectedFindings, misleadingFindings, failureFindings, readFailures } f
 import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { networkFindings, otherPolicyFindings, policyFindings, readPolicies } from "./checks/networks-check.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
-import type { Announce } from "./checks/own-name.ts";
+import type { Announce } from "../container/rules/own-name.ts";
 import { loadReports } from "../features/load.ts";
-import { checkNode } from "./kind/node-check.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
 import { type DoctorContext, type MachineOptions, checkMachine, noNameserverFindings } from "./machine-check.ts";
@@ -252,8 +247,13 @@ async function diagnoseContainer(
   const stale = copied === undefined ? [] : staleCopyFindings(copied, context.hostServers, fact);
   const attachment = [each.attachment, ...stale];
   const report = (findings: readonly Finding[]): Report => ({ subject: fact.name, findings, ...NOTHING });
-  if (namespaceKind === "elsewhere")
-    return report([...attachment, ...(await featureFindings(fact, undefined, context))]);
+  const checked = (inside?: InsideContainer): CheckedContainer => ({
+    fact,
+    status: context.status?.containers.find(({ id }) => id === fact.id),
+    inside,
+    networkOf: each.networkOf,
+  });
+  if (namespaceKind === "elsewhere") return report([...attachment, ...(await featureFindings(checked(), context))]);
   let fd = -1;
   try {
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
@@ -271,9 +271,15 @@ async function diagnoseContainer(
       announce: announcing(fact.id, context),
     };
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
+    const { runner, memory } = context;
+    const container = checked({
+      ...{ runner, memory, fd },
+      within: (work) => runner.within(fd, work),
+      announce: target.announce,
+    });
     const [findings, ofFeatures, upstream] = await Promise.all([
-      checkNamespace(each, target, tools, context),
-      featureFindings(fact, { within: (work) => tools.runner.within(fd, work), announce: target.announce }, context),
+      checkNamespace(each, target, tools, container, context),
+      featureFindings(container, context),
       upstreamFindings(servers, { fd, fact }, context, queryOnce),
     ]);
     return report([
@@ -286,7 +292,7 @@ async function diagnoseContainer(
     ]);
   } catch (error) {
     const unknown = finding("namespace", "unknown", reasonOf(error));
-    return report([...attachment, unknown, ...(await featureFindings(fact, undefined, context))]);
+    return report([...attachment, unknown, ...(await featureFindings(checked(), context))]);
   } finally {
     closeQuietly(fd);
   }
@@ -303,37 +309,25 @@ async function featureFindingsOf(facts: readonly ContainerFact[], context: Docto
   return (await Promise.all(all)).flat();
 }
 
-async function featureFindings(
-  fact: ContainerFact,
-  inside: InsideContainer | undefined,
-  context: DoctorContext,
-): Promise<Finding[]> {
-  const status = context.status?.containers.find(({ id }) => id === fact.id);
-  const all = (await loadReports()).map(
-    async (each) => (await each.containerFindings?.({ fact, status, inside }, context)) ?? [],
-  );
+async function featureFindings(container: CheckedContainer, context: DoctorContext): Promise<Finding[]> {
+  const all = (await loadReports()).map(async (each) => (await each.containerFindings?.(container, context)) ?? []);
   return (await Promise.all(all)).flat();
 }
 
 async function checkNamespace(
-  { fact, namespaceKind, networkOf, isServedNode }: InspectedContainer,
+  { namespaceKind }: InspectedContainer,
   target: ContainerTarget,
   tools: CheckTools,
+  container: CheckedContainer,
   context: DoctorContext,
 ): Promise<Finding[]> {
   if (namespaceKind === "captured") return await checkCapturedContainer(target, tools);
   if (namespaceKind === "default-bridge") return checkUnservedContainer(target, tools);
-  if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(target, tools);
-  const { resolvConfPath: path } = fact;
-  const resolvConf = path === undefined ? undefined : readEngineFile(context.host, path);
-  const node = {
-    fact: nodeFactOf(fact, networkOf, undefined),
-    fd: target.fd,
-    resolvConf,
-    start: startText(context.status),
-    announce: target.announce,
-  };
-  return [...(await checkNode(node, tools)), ...checkNodeNamespace(target, tools)];
+  for (const each of await loadReports()) {
+    const own = await each.ownChecks?.(container, context);
+    if (own !== undefined) return [...own, ...checkBesides(target, tools)];
+  }
+  return await checkContainer(target, tools);
 }
 
 /** An older dns11 counts the test queries as the container's. */

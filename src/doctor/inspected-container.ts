@@ -23,7 +23,7 @@ import { serversIn } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
 import { HostUpstreams } from "../container/watch/host-upstreams.ts";
 import type { DoctorContext } from "./machine-check.ts";
-import { readNetworks } from "./networks.ts";
+import { readNetworks } from "../container/watch/networks.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
 import type { ContainerStatus } from "../api/status.ts";
 
@@ -38,7 +38,6 @@ export interface InspectedContainer
   /** Its resolv.conf, if that is a copy of the host's, and dns11 does not serve it. */
   readonly copied: string | undefined;
   readonly networkOf: (id: string) => NetworkFact | undefined;
-  readonly isServedNode: boolean;
   readonly isInternal: boolean;
 }
 
@@ -123,7 +122,6 @@ function inspectedContainer(
     networkOf,
     isAnswered,
     isNamed: isNamed(fact, networkOf),
-    isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
     attachment: withNote(

@@ -7,6 +7,7 @@ import type { Log, ReportEvent } from "../base/log/log.ts";
 import type { Finding } from "../base/model/finding.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { LabelPolicy } from "../base/model/name-choices.ts";
+import type { NodeReport } from "../base/model/node-report.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Server, View } from "../base/model/view.ts";
 import type { Settings } from "../config/settings.ts";
@@ -17,11 +18,11 @@ import type { Reconciler } from "../container/attach/reconciler.ts";
 import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { Labels } from "../container/facts/labels.ts";
 import type { OpenSharedEndpoint, OpenSubnetEndpoint } from "../container/host-address/endpoints.ts";
-import type { Journal } from "../container/kind/journal.ts";
-import type { SearchList } from "../container/kind/resolv-conf-text.ts";
+import type { Journal } from "../container/files/journal.ts";
+import type { SearchList } from "../container/files/resolv-conf-text.ts";
 import type { ContainerLinks } from "../container/links/container-links.ts";
 import type { NameContext, PlacedNames } from "../container/names/name-sources.ts";
-import type { NameSource } from "../container/names/source/name-source.ts";
+import type { NameSource, NodeContext } from "../container/names/source/name-source.ts";
 import type { OtherMachines } from "../container/names/zone/member.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
@@ -56,6 +57,8 @@ export interface Feature<Program = never> extends FeatureEntry {
   /** What a killed run may have left, which `dns11 cleanup` removes. */
   readonly cleanup?: () => Promise<FeatureCleanup>;
   readonly load?: () => Promise<FeatureCode>;
+  /** A run inside of a node of a cluster, without an engine; of several features the first one's counts. */
+  readonly inNode?: () => Promise<InNode>;
 }
 
 interface FeatureCommand<Program> {
@@ -71,6 +74,11 @@ export interface FeatureReport {
   readonly containerLines?: (container: ContainerStatus) => readonly StatusLine[];
   /** What `dns11 doctor` says of the machine. */
   readonly findings?: (machine: CheckedMachine) => readonly Finding[];
+  /** What it says of names and rules in a container, in place of the usual checks; undefined where these are right. */
+  readonly ownChecks?: (
+    container: CheckedContainer,
+    machine: CheckedMachine,
+  ) => Promise<readonly Finding[]> | undefined;
   /** What it says of a container. */
   readonly containerFindings?: (
     container: CheckedContainer,
@@ -78,6 +86,8 @@ export interface FeatureReport {
   ) => readonly Finding[] | Promise<readonly Finding[]>;
   /** What it says of all containers that run, together. */
   readonly containersFindings?: (all: CheckedContainers, machine: CheckedMachine) => Promise<readonly Finding[]>;
+  /** What `dns11 ps` says of a container that is served, beside what is wrong. */
+  readonly remark?: (container: ContainerStatus) => string | undefined;
   /** Columns of `dns11 ps` for these containers. */
   readonly columns?: (containers: readonly ContainerStatus[]) => readonly ContainerColumn[];
   /** Lines of `dns11 explain`; those that are only details come with `-v`. */
@@ -105,9 +115,12 @@ export interface CheckedContainer {
   readonly status: ContainerStatus | undefined;
   /** Undefined where its network namespace cannot be entered. */
   readonly inside: InsideContainer | undefined;
+  readonly networkOf: (id: string) => NetworkFact | undefined;
 }
 
-export interface InsideContainer {
+export interface InsideContainer extends Pick<EngineCore, "runner" | "memory"> {
+  /** Its network namespace. */
+  readonly fd: number;
   /** Does something in its network namespace. */
   readonly within: Within;
   /** Announces test queries to a running dns11, so that they do not count as the container's. */
@@ -218,8 +231,13 @@ interface ForContainers {
   labelWarnings?(fact: ContainerFact, labels: Labels, policy: LabelPolicy): readonly (string | undefined)[];
   /** Who asks and is no container, but is shown as one. */
   readonly outsiders?: Outsiders | undefined;
-  /** What serves a container besides, or instead of, this decision about it, for the reason of a skip. The decision is not in force yet. */
-  besides?(fact: ContainerFact, decision: Decision): string | undefined;
+  /**
+   * Another decision about a container than this one, for a reason of its own, or with another reason. It is not in force yet, and the
+   * features that come later see it.
+   */
+  decide?(fact: ContainerFact, decision: Decision): Decision | undefined;
+  /** What is different for a container through which others ask dns11, too; undefined for any other. */
+  nodeContextOf?(fact: ContainerFact): NodeContext | undefined;
   /** It has been decided what a container sees, and whether it is served. */
   decided?(containerId: string): void;
   /** What anybody sees may have changed: names, networks, servers, or who is quarantined. Containers are decided about one by one. */
@@ -336,7 +354,7 @@ export interface EngineCore {
   /** A network that may have no container. */
   readonly putNetwork: (fact: NetworkFact) => void;
   /** What is decided about each container. */
-  readonly roster: () => Pick<Roster, "decisionOf" | "viewOf" | "refresh">;
+  readonly roster: () => Pick<Roster, "decide" | "decisionOf" | "viewOf" | "refresh">;
   /** Serves the feature's own namespace; while a run is composed there is none yet. */
   readonly reconciler: () => Pick<Reconciler, "setDesired" | "clearDesired" | "updateCapture">;
   /** Why dns11 is not to answer whoever has this id: their queries have crashed it. */
@@ -355,4 +373,38 @@ export interface EngineCore {
   readonly inherit: (id: string) => HeldNamespace | undefined;
   /** Nobody is served before this resolves: by then every running container is known. */
   readonly startAfter: Promise<void>;
+}
+
+/** What a feature does inside of the node of a cluster that dns11 itself runs in. */
+export interface InNode {
+  /** What a run serves there. */
+  open(settings: Settings, core: NodeCore): OwnNode;
+  /** Leaves rules there that need no process. Returns what was done, and whether the node is served now. */
+  serveOnce(
+    settings: Settings,
+    core: Omit<NodeCore, "onChange">,
+  ): Promise<{ readonly lines: readonly string[]; readonly isServed: boolean }>;
+  /** Undoes that, or what a killed run has left. Returns what was done. */
+  undo(core: Pick<NodeCore, "runner" | "memory" | "journal">): Promise<readonly string[]>;
+  /** What is wrong there, whoever serves it. */
+  diagnose(): Promise<readonly Finding[]>;
+}
+
+export interface NodeCore extends Pick<EngineCore, "runner" | "memory" | "journal"> {
+  readonly onEvent: ReportEvent;
+  /** The captured addresses may have changed. */
+  readonly onChange: () => void;
+}
+
+export interface OwnNode {
+  readonly fact: ContainerFact;
+  /** It stays the same object unless other sockets are needed. */
+  readonly mode: AttachMode;
+  readonly context: NodeContext;
+  report(): NodeReport;
+  resolvConf(): ResolvConf;
+  /** Reads its addresses again. Returns whether others are to be captured, or in another way. */
+  reread(): boolean;
+  /** Makes what may fail with other settings; the result puts them into force. */
+  prepare(settings: Settings): () => void;
 }

@@ -1,5 +1,5 @@
 import { FEATURES } from "../features.ts";
-import type { Feature, FeatureCleanup, FeatureCode, FeatureReport } from "./contract.ts";
+import type { Feature, FeatureCleanup, FeatureCode, FeatureReport, InNode } from "./contract.ts";
 
 /** The code of all features, for a run. */
 export async function loadFeatures(): Promise<readonly FeatureCode[]> {
@@ -14,6 +14,12 @@ export async function loadReports(): Promise<readonly FeatureReport[]> {
 /** What they remove of a killed run. */
 export async function loadCleanups(): Promise<readonly FeatureCleanup[]> {
   return await loadEach(({ cleanup }) => cleanup?.());
+}
+
+/** Undefined where no feature can run inside of a node. */
+export async function loadInNode(): Promise<InNode | undefined> {
+  const [inNode] = await loadEach(({ inNode: load }) => load?.());
+  return inNode;
 }
 
 async function loadEach<T>(part: (feature: Feature) => Promise<T> | undefined): Promise<readonly T[]> {

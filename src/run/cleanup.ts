@@ -9,8 +9,8 @@ import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespac
 import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
-import { Journal } from "../container/kind/journal.ts";
-import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-resolv-conf.ts";
+import { Journal } from "../container/files/journal.ts";
+import { NOTHING_TO_RESTORE, restoreContainer } from "../container/files/restore.ts";
 import { unlessLocked } from "../container/namespace/rules-locked.ts";
 import { type CleanupResult, removeOrphanedRules } from "../container/rules/orphaned-rules.ts";
 import { Engine } from "../container/watch/engine.ts";
@@ -64,7 +64,7 @@ export async function cleanup(
       // A restart of the container has replaced its namespace and files.
       const json = await engine.container(record.containerId);
       const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
-      const undone = isSameStart ? await restoreNode(record, { runner, memory, host }) : NOTHING_TO_RESTORE;
+      const undone = isSameStart ? await restoreContainer(record, { runner, memory, host }) : NOTHING_TO_RESTORE;
       if (undone.isComplete) journal.remove(record.containerId);
       (undone.isComplete ? did : failed).push(...undone.did.map((line) => `${record.name}: ${line}`));
     }

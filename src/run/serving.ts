@@ -11,7 +11,7 @@ import { type Log, eventLogger } from "../base/log/log.ts";
 import { oncePerStep } from "../base/lib/guard.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { RunSettings } from "../config/settings.ts";
-import { Journal } from "../container/kind/journal.ts";
+import { Journal } from "../container/files/journal.ts";
 import { ContainerNames } from "../control/situation/find-container.ts";
 import { HistoryRings, EventRing } from "../control/history/history-rings.ts";
 import { QueryReader } from "../control/history/query-reader.ts";

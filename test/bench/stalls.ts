@@ -1,39 +1,29 @@
 // Stalls of the answering thread with 1,000 containers: while settings are reloaded, while 500 more start, while they stop,
-// while a container has 20,000 rules of its own that block queries to us, and while the networks of a KIND node with as many
-// rules change. Real namespaces and rules, no engine. A turn of the event loop is what a query may have to wait; the processor
+// and while a container has 20,000 rules of its own that block queries to us. Real namespaces and rules, no engine. A turn of the event loop is what a query may have to wait; the processor
 // time of one without garbage collection shows what we ask of it. A stay in a namespace is one synchronous call of ours. What a
 // process does for the first time compiles its code as well, which takes a few milliseconds once: so each row has a rehearsal.
 // A virtual machine counts time that the host took away as processor time, so one turn in a thousand looks long whatever it does:
 // each row is the median of the longest of several rounds.
 
-import { closeSync, openSync, rmSync } from "node:fs";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
-import { KIND_MODES, type KindMode } from "../../src/base/model/kind-policy.ts";
 import type { RunSettings } from "../../src/config/settings.ts";
-import { NamespaceRunner, warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
+import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import type { EngineSide } from "../../src/run/engine/engine-side.ts";
-import { setNetworkNamespace } from "../../src/kernel/libc.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
 import { run } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { NETWORK, factOf, idOf } from "./crowded-network.ts";
-import { type Row, spreadOf } from "./figures.ts";
-import { fillNode, largeNodeIn, temporaryFolder } from "./large-node.ts";
+import type { Row } from "./figures.ts";
 import { makeNetnses, removeNetnses } from "./namespaces.ts";
-import { LoopTurns, type LongestTurns } from "./loop-turns.ts";
-import { ownMs } from "./own-time.ts";
-import { limited, turnRows } from "./turn-rows.ts";
+import { type During, NamespaceStays, ROUNDS, Rounds, SETTLE_MS } from "./stays.ts";
 
 const ATTACHED = 1_000;
 const STARTS = 500;
 const RULES = 20_000;
 const DOCKER_RULES =
   "table ip docker { chain o { type nat hook output priority -100; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.11:40053; }; }";
-const ROUNDS = 5;
-/** Long enough for delayed closes and the next check of failed verifications. */
-const SETTLE_MS = 1_500;
 
 export async function benchStalls(): Promise<Row[]> {
   const paths = makeNetnses(ATTACHED + STARTS + 1);
@@ -45,20 +35,8 @@ export async function benchStalls(): Promise<Row[]> {
     way.directory.putNetwork(NETWORK);
     for (const [index, path] of paths.slice(0, ATTACHED).entries()) way.roster.put(factOf(index, path));
     await attached.until(ATTACHED);
-    const rows: Row[] = [];
-    const during = async (what: string, round: (index: number) => Promise<void>): Promise<void> => {
-      const measured: (LongestTurns & { readonly stayMs: number })[] = [];
-      for (let index = 0; index < ROUNDS; index++) {
-        stays.longestMs = 0;
-        const turns = new LoopTurns();
-        await round(index);
-        await sleep(SETTLE_MS);
-        measured.push({ ...(await turns.end()), stayMs: stays.longestMs });
-      }
-      rows.push(...turnRows(what, measured));
-      const stayed = spreadOf(measured.map(({ stayMs }) => stayMs));
-      if (stayed.high > 0) rows.push(limited(`${what}: longest stay in a namespace`, stayed));
-    };
+    const rounds = new Rounds(stays);
+    const during: During = async (what, round) => await rounds.during(what, round);
     await measureReloads(way, settings, during);
     const perRound = STARTS / ROUNDS;
     const of = <T>(all: readonly T[], index: number): readonly T[] =>
@@ -82,22 +60,13 @@ export async function benchStalls(): Promise<Row[]> {
     await serveHostile();
     await sleep(SETTLE_MS);
     await during(`a container with ${RULES} rules of its own`, serveHostile);
-    const node = paths[ATTACHED] ?? "";
-    await fillNode(node, RULES);
-    for (const mode of KIND_MODES) {
-      const change = async (): Promise<void> => await changeNetworks(node, stays.runner, mode);
-      await change();
-      await during(`networks of a node change, mode ${mode}`, change);
-    }
     await way.reconciler.stop();
     close();
-    return rows;
+    return rounds.rows;
   } finally {
     removeNetnses(paths);
   }
 }
-
-type During = (what: string, round: (index: number) => Promise<void>) => Promise<void>;
 
 // Settings that change every name: a zone comes and goes, and addresses are sorted or not.
 async function measureReloads(way: EngineSide, settings: RunSettings, during: During): Promise<void> {
@@ -110,31 +79,6 @@ async function measureReloads(way: EngineSide, settings: RunSettings, during: Du
     apply();
     await way.refreshed();
   });
-}
-
-async function changeNetworks(path: string, runner: NamespaceRunner, mode: KindMode): Promise<void> {
-  const folder = temporaryFolder();
-  const fd = openSync(path, "r");
-  try {
-    const node = largeNodeIn(folder, mode, runner);
-    // Its files are the bench's own work.
-    await nextTurn();
-    runner.within(fd, () => node.capture());
-    await node.conflicts.read();
-    await node.letPodsIn((work) => runner.within(fd, work));
-    await nextTurn();
-    runner.within(fd, () => node.capture());
-    await nextTurn();
-    const within = <T>(work: () => T): T => runner.within(fd, work);
-    await node.withdraw(within);
-    await node.undoInSlices(within);
-    await nextTurn();
-    within(() => node.undo());
-    await nextTurn();
-  } finally {
-    closeSync(fd);
-    rmSync(folder, { recursive: true });
-  }
 }
 
 // The engine answers one inspect after the other.
@@ -159,25 +103,4 @@ async function loadRules(path: string): Promise<void> {
     timeoutMs: 60_000,
   });
   if (code !== 0) throw new Error(stderr);
-}
-
-// Longest time for which this thread stayed in another namespace.
-class NamespaceStays {
-  longestMs = 0;
-  readonly runner: NamespaceRunner;
-  #enteredMs: number | undefined;
-
-  constructor() {
-    this.runner = new NamespaceRunner({
-      enter: (fd) => {
-        setNetworkNamespace(fd);
-        if (this.#enteredMs === undefined) this.#enteredMs = ownMs();
-        else {
-          this.longestMs = Math.max(this.longestMs, ownMs() - this.#enteredMs);
-          this.#enteredMs = undefined;
-        }
-      },
-      abort: () => process.abort(),
-    });
-  }
 }

@@ -9,7 +9,7 @@ import { type RouteText, namedServerText } from "../../src/base/model/server-tex
 import type { BadSettings } from "../../src/config/bad-settings.ts";
 import { readDnsmasqFiles } from "../../src/config/dnsmasq/dnsmasq-files.ts";
 import { readConfigMap } from "../../src/config/kube-dns/config-map.ts";
-import { clusterDnsIn } from "../../src/container/kind/cluster-dns.ts";
+import { clusterDnsIn } from "../../src/container/watch/cluster-dns.ts";
 import { damaged, refusedShortly } from "./damage.ts";
 import { Random } from "./random.ts";
 

@@ -73,7 +73,7 @@ export function testsOf(suite: Release): readonly ChosenTests[] {
   return [
     ...common,
     { file: "docker/handover", only: "SIGTERM hands back|SIGKILL hands back|in its own conntrack zone" },
-    { file: "kind/hand-back" },
+    { file: "features/kind/hand-back" },
     { file: "features/host-names/host-names", only: "every form of a name|no query for another name" },
     { file: "docker/doctor", only: "a healthy container|one that was killed" },
   ];

@@ -29,7 +29,7 @@ export function decide(
   fact: ContainerFact,
   only: readonly OnlyFilter[],
   policy: LabelPolicy = LABEL_DEFAULTS,
-  defaultBridge: DefaultBridgeSetting | "node" = "off",
+  defaultBridge: DefaultBridgeSetting = "off",
   isEnforced: () => boolean = () => false,
   warningsOf: (labels: Labels) => readonly (string | undefined)[] = () => [],
 ): Decision {
@@ -62,7 +62,7 @@ export function decide(
 function decideByNetworks(
   fact: ContainerFact,
   isSelectedByFilters: boolean,
-  defaultBridge: DefaultBridgeSetting | "node",
+  defaultBridge: DefaultBridgeSetting,
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
   if (userDefined.length === 0 && fact.networkMode === "none")
@@ -82,14 +82,8 @@ function decideByNetworks(
 /** Why a container without Docker's resolver is not served; undefined if it is. */
 function reasonNotCaptured(
   { onDefaultBridge, nameservers }: ContainerFact,
-  setting: DefaultBridgeSetting | "node",
+  setting: DefaultBridgeSetting,
 ): Decision | undefined {
-  if (setting === "node") {
-    return skip(
-      "default-network-only",
-      "it is a KIND node, or nested, on no user-defined network, so Docker has no resolver there that could answer when dns11 stops; connect it to one, such as kind",
-    );
-  }
   if (onDefaultBridge === undefined || setting === "off") {
     const hint = onDefaultBridge === undefined ? "" : "; the setting default-bridge: names serves it all the same";
     return skip(
@@ -125,12 +119,6 @@ function readLabel(text: string | undefined): { readonly isEnabled: boolean; rea
     warning: `invalid label ${ENABLE_LABEL}="${shortened(text ?? "", LIMITS.labelCharsShown)}": use true or false; the label is ignored`,
   };
 }
-
-/** A node that a user detached. */
-export const DETACHED: Decision = skip(
-  "kind-detached",
-  "it was detached with `dns11 kind detach`; it is served again after a restart or `dns11 kind attach`",
-);
 
 /** A container that crashed dns11 more than once. */
 export function quarantined(reason: string): Decision {

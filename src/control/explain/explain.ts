@@ -298,7 +298,7 @@ function otherServers(
   fact: ContainerFact,
   owner: ContainerFact,
 ): string | undefined {
-  if (fact.networkMode === "host" || containers.nodeReportOf(owner) !== undefined) return undefined;
+  if (fact.networkMode === "host" || containers.ofFeatures.status(owner.id).node !== undefined) return undefined;
   const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
   const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(owner) });
   return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;

@@ -48,9 +48,10 @@ function* eachUnwatched(
         ? decision.code === "quarantined" && decision.reason
         : state?.kind === "failed" && failureText(state);
     if (typeof reason === "string") yield { container: fact.name, cause: notServedCause(fact, reason) };
-    // Others are not to be served, or have a resolv.conf that dns11 itself has changed.
-    if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
-      continue;
+    // Others are not to be served.
+    if (decision?.kind !== "serve" || state?.kind !== "attached") continue;
+    // It has a resolv.conf that dns11 itself has changed.
+    if (containers.ofFeatures.status(fact.id).node !== undefined) continue;
     const resolvConf = situations.resolvConfOf(fact, fact);
     const mounted = mountedResolvConf(fact, fact);
     const client = runningContainer(fact);

@@ -55,7 +55,7 @@ function stateOf(decision: Decision, attachment: Attachment | undefined): Omit<C
 }
 
 function containerStatus(fact: ContainerFact, decision: Decision, containers: Containers): ContainerStatus {
-  const node = containers.nodeReportOf(fact);
+  const { node, ...ofFeatures } = containers.ofFeatures.status(fact.id);
   const { project, service } = namedContainer(fact);
   const swarm = swarmOf(fact, containers);
   const attachment = decision.kind === "serve" ? containers.attachmentOf(fact.id) : undefined;
@@ -71,7 +71,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     networks: fact.endpoints.map(({ networkName }) => networkName),
     ...(warning !== "" && { warning }),
     ...(swarm.length > 0 && { swarm }),
-    ...containers.ofFeatures.status(fact.id),
+    ...ofFeatures,
   };
   if (decision.kind === "skip") {
     const owner = sharedOwner(containers.facts, fact);

@@ -44,8 +44,6 @@ export function routesOf(ports: ControlPorts): Routes {
     "GET /v1/status": ports.status,
     "POST /v1/probes": ({ body }) => announceProbes(ports, body),
     "POST /v1/repair": async (call) => await repair(ports, call),
-    "POST /v1/kind/detach": (call) => setDetached(ports, call, true),
-    "POST /v1/kind/attach": (call) => setDetached(ports, call, false),
     ...queryRoutes({
       histories,
       reader,
@@ -104,20 +102,6 @@ function countersOf({ containers }: ControlPorts, filter: ComposeFilter | undefi
     return [{ container: name, counters: counters ?? {} }];
   });
   return { containers: all };
-}
-
-function setDetached(
-  { containers, repairs }: ControlPorts,
-  { body }: ApiRequest,
-  isDetached: boolean,
-): { name: string } {
-  const node = typeof body === "object" && body !== null && "node" in body ? body.node : undefined;
-  if (typeof node !== "string" || node === "") {
-    throw new Fault("NO_NODE", 'Field missing: use {"node": "NAME"}');
-  }
-  const fact = findContainer(containers.facts.values(), node);
-  repairs.setDetached(fact, isDetached);
-  return { name: fact.name };
 }
 
 /** Verifies a container and attaches it again if needed; returns the outcome. */

@@ -15,7 +15,6 @@ import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import type { OwnName } from "../../base/model/visible-names.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import type { NodeReport } from "../../base/model/kind-policy.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { FailuresReport } from "../../api/failures.ts";
 import type { HistoryReport } from "../../api/history.ts";
@@ -61,8 +60,6 @@ export interface Containers {
   readonly viewOf: (fact: ContainerFact) => View;
   /** Whether containers on the default bridge have names. */
   readonly defaultBridge: () => DefaultBridgeSetting;
-  /** The report of a served KIND node. */
-  readonly nodeReportOf: (fact: ContainerFact) => NodeReport | undefined;
   /** Addresses that containers have given up lately. */
   readonly formerAddresses: () => readonly FormerAddress[];
   /** Names that running containers had until they were renamed. */
@@ -110,8 +107,6 @@ export interface EngineNetwork extends NetworkFact {
 /** Operations on containers. */
 export interface Repairs {
   readonly repair: (id: string) => Promise<RepairReport["outcome"]>;
-  /** Throws a Fault if it is not a KIND node. */
-  readonly setDetached: (fact: ContainerFact, isDetached: boolean) => void;
 }
 
 /** The state of upstream servers, and the cache. */

@@ -178,7 +178,7 @@ export class Situations {
       swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
       swarmAlone: this.#ports.containers.swarm?.aloneOn(owner),
       prefersOwnProject: this.prefersOwnProject,
-      resolvers: [...resolversOf(owner), ...(this.#ports.containers.nodeReportOf(owner)?.captured ?? [])],
+      resolvers: [...resolversOf(owner), ...(this.#ports.containers.ofFeatures.status(owner.id).node?.captured ?? [])],
       mountedResolvConf: mountedResolvConf(fact, owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),

@@ -20,7 +20,7 @@ import {
   staleFinding,
   staleTranslations,
 } from "./namespace-check.ts";
-import { queryOwnName } from "./own-name.ts";
+import { queryOwnName } from "../../container/rules/own-name.ts";
 import type { ContainerTarget, CheckTools } from "./container-target.ts";
 import { resolvConfFindings } from "./resolv-conf-check.ts";
 import { addressesOf, wildcardFinding } from "./upstream-check.ts";
@@ -105,8 +105,8 @@ export async function checkContainer(target: ContainerTarget, { runner, memory }
   ]);
 }
 
-/** The checks of a KIND node's namespace; checkNode() covers its queries and rules. */
-export function checkNodeNamespace(target: ContainerTarget, { runner, memory }: CheckTools): Finding[] {
+/** The checks of a namespace whose queries and rules a feature checks. */
+export function checkBesides(target: ContainerTarget, { runner, memory }: CheckTools): Finding[] {
   return runner.within(target.fd, () => [
     loopbackFinding(memory, target.fact.pid),
     listenerFinding(target),

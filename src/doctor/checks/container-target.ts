@@ -5,7 +5,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import type { Announce } from "./own-name.ts";
+import type { Announce } from "../../container/rules/own-name.ts";
 import type { ContainerResolvConf } from "./resolv-conf-check.ts";
 
 export interface ContainerTarget {

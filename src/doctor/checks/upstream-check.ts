@@ -21,7 +21,7 @@ import { StreamTurn } from "../../query/client/stream-turn.ts";
 import { type AttemptResult, queryTcp } from "../../query/forward/attempt.ts";
 import { TlsMemory } from "../../query/upstream/tls-connection.ts";
 import type { TlsTrust } from "../../query/upstream/tls-trust.ts";
-import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";
+import { type Announce, REPLY_TIMEOUT_MS } from "../../container/rules/own-name.ts";
 import { ADD_A_SERVER } from "./upstream-remedy.ts";
 
 /** A container with its upstream servers. */

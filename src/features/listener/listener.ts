@@ -21,9 +21,9 @@ import { isIPv6 } from "node:net";
 import type { ReportEvent } from "../../base/log/log.ts";
 import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { type Journal, type NodeRecord, newRecord } from "../../container/kind/journal.ts";
-import { NodeResolvConf } from "../../container/kind/node-resolv-conf.ts";
-import type { SearchList } from "../../container/kind/resolv-conf-text.ts";
+import { type Journal, type ChangeRecord, newRecord } from "../../container/files/journal.ts";
+import { WrittenResolvConf } from "../../container/files/written-resolv-conf.ts";
+import type { SearchList } from "../../container/files/resolv-conf-text.ts";
 import { type EngineHost, isContainerPath } from "../../container/namespace/engine-host.ts";
 
 export function open(run: RunCore): Running {
@@ -114,9 +114,11 @@ class ListenerInRun implements Running {
     this.#parts?.builds.configure(builds);
   }
 
-  besides(fact: ContainerFact, decision: Decision): string | undefined {
+  /** A guest is skipped, for a reason that says how it is answered all the same. */
+  decide(fact: ContainerFact, decision: Decision): Decision | undefined {
     const guests = this.#parts?.guests;
-    if (decision.kind === "skip" && decision.code === "own-stack") return guests?.serve(fact);
+    if (guests !== undefined && decision.kind === "skip" && decision.code === "own-stack")
+      return { ...decision, reason: `${decision.reason}; ${guests.serve(fact)}` };
     guests?.release(fact.id);
     return undefined;
   }
@@ -240,8 +242,8 @@ interface GuestsParts {
 
 interface Guest {
   readonly startedAt: string;
-  readonly resolvConf: NodeResolvConf;
-  record: NodeRecord;
+  readonly resolvConf: WrittenResolvConf;
+  record: ChangeRecord;
 }
 
 /**
@@ -343,10 +345,10 @@ class Guests {
   }
 
   /** The guest's own files cannot be read from the host. If a user has mounted another file, Docker reports that one's path. */
-  #resolvConfOf({ id, resolvConfPath: path = "" }: ContainerFact): NodeResolvConf {
+  #resolvConfOf({ id, resolvConfPath: path = "" }: ContainerFact): WrittenResolvConf {
     const { host } = this.#parts;
     const openFile = (flags: number): number => openInRoot(host().root, path, flags);
-    return new NodeResolvConf({
+    return new WrittenResolvConf({
       path,
       openWritten: openFile,
       openRead: openFile,

@@ -13,16 +13,16 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { SEARCH_LABEL, SEARCH_NDOTS, labelSearch } from "../../container/facts/label-choices.ts";
 import { projectIn } from "../../container/facts/label-service.ts";
 import { effectiveLabels } from "../../container/facts/labels.ts";
-import { type Journal, type NodeRecord, newRecord } from "../../container/kind/journal.ts";
-import { restoreRecord } from "../../container/kind/node-resolv-conf.ts";
-import { type OpenFile, ResolvConfFile } from "../../container/kind/resolv-conf-file.ts";
+import { type Journal, type ChangeRecord, newRecord } from "../../container/files/journal.ts";
+import { restoreRecord } from "../../container/files/written-resolv-conf.ts";
+import { type OpenFile, ResolvConfFile } from "../../container/files/resolv-conf-file.ts";
 import {
   SEARCH_MAX,
   type SearchList,
   isAsDockerWrote,
   rewriteResolvConf,
-} from "../../container/kind/resolv-conf-text.ts";
-import { isOurs, versionsIn } from "../../container/kind/resolv-conf-writer.ts";
+} from "../../container/files/resolv-conf-text.ts";
+import { isOurs, versionsIn } from "../../container/files/resolv-conf-writer.ts";
 import { isContainerPath } from "../../container/namespace/engine-host.ts";
 import { openInRoot } from "../../kernel/libc.ts";
 import type { EngineCore, RunCore, Running } from "../contract.ts";
@@ -177,7 +177,7 @@ export class SearchMode implements AttachMode {
   readonly #fact: ContainerFact;
   readonly #parts: SearchModeParts;
   #search: ProjectSearch;
-  #record: NodeRecord;
+  #record: ChangeRecord;
   #isServed = false;
   #fileProblem: string | undefined;
 

@@ -4,9 +4,6 @@ import { featureValues, list } from "../../config/setting.ts";
 import type { Settings } from "../../config/settings.ts";
 import { type KeptDomain, isNested, overlapText, zoneName, zoneProblem } from "../../config/zone-name.ts";
 
-/** The domain of every cluster that KIND makes, unless it is changed by hand. */
-const CLUSTER_DOMAIN = "cluster.local";
-
 const ZONE: Kind<string> = {
   read: (value) => {
     const text = readText(value);
@@ -40,7 +37,7 @@ function zonesOf(all: Pick<Settings, "features">): readonly string[] {
 
 function conflicts(all: Settings, { kept }: WithFeatures): readonly (readonly ["zone", string])[] {
   const zones = zonesOf(all);
-  const problem = zoneConflict(zones, { kept, servesKind: all.kind.nodes.length > 0 });
+  const problem = zoneConflict(zones, kept);
   return [
     ...(zones.length === 0 || all.behaviour.answersAllTypes ? [] : [["zone", NOT_WITH_STRICT] as const]),
     ...(problem === undefined ? [] : [["zone", problem] as const]),
@@ -48,20 +45,14 @@ function conflicts(all: Settings, { kept }: WithFeatures): readonly (readonly ["
 }
 
 /** Why these zones cannot be served together, with what to do; undefined if they can. */
-function zoneConflict(
-  zones: readonly string[],
-  others: { readonly kept: readonly KeptDomain[]; readonly servesKind: boolean },
-): string | undefined {
+function zoneConflict(zones: readonly string[], kept: readonly KeptDomain[]): string | undefined {
   for (const [index, zone] of zones.entries()) {
     const before = zones.slice(0, index);
     if (before.includes(zone)) return `zone "${zone}" is listed twice: remove one of them`;
     const nested = before.find((each) => isNested(each, zone));
     if (nested !== undefined) return `zones "${nested}" and "${zone}" are nested: remove one of them`;
-    const { kept, servesKind } = others;
     const overlap = overlapText(zone, kept);
     if (overlap !== undefined) return `zone ${overlap}`;
-    if (servesKind && isNested(CLUSTER_DOMAIN, zone))
-      return `zone "${zone}" would hide the domain of KIND clusters (${CLUSTER_DOMAIN}) in their nodes: use another zone, such as docker.test`;
   }
   return undefined;
 }

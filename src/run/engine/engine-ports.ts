@@ -5,7 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RepairReport } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
-import type { Nodes } from "../../container/kind/nodes.ts";
 import { openHostNetwork, tryReadContainerFile, type EngineHost } from "../../container/namespace/engine-host.ts";
 import { libcOf } from "../../container/namespace/container-libc.ts";
 import { listeningPorts } from "../../container/namespace/listeners.ts";
@@ -72,7 +71,6 @@ interface EnginePortsParts {
   readonly ownNamespaces: readonly OwnNamespace[];
   /** Undefined for the ID of a container. */
   readonly namespaceOf: (id: string) => OwnNamespace | undefined;
-  readonly nodes: Nodes;
   readonly reconciler: Reconciler;
   readonly roster: Roster;
   readonly stopped: StoppedContainers;
@@ -87,7 +85,7 @@ export function containersOf(
   parts: EnginePortsParts,
   { querySide, ofFeatures = NO_FEATURE_FIELDS }: Pick<ContainerSideParts, "querySide" | "ofFeatures">,
 ): Containers {
-  const { networks, nodes, reconciler, roster, stopped } = parts;
+  const { networks, reconciler, roster, stopped } = parts;
   const ofOutsider = <T>(read: (each: Outsiders) => T | undefined): T | undefined => {
     for (const each of parts.outsiders()) {
       const found = read(each);
@@ -115,8 +113,6 @@ export function containersOf(
     viewOf: (fact) =>
       parts.namespaceOf(fact.id)?.view ?? ofOutsider((each) => each.viewOf?.(fact.id)) ?? roster.viewOf(fact),
     defaultBridge: () => roster.defaultBridge,
-    nodeReportOf: (fact) =>
-      parts.namespaceOf(fact.id) === undefined && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
     formerAddresses: () => parts.directory.former.list(),
     formerNames: () => parts.directory.formerNames.list(),
     stopped: async () => await stopped.list(),
@@ -128,18 +124,11 @@ export function containersOf(
   };
 }
 
-export function repairsOf({ nodes, reconciler, roster }: EnginePortsParts, quarantines: Quarantines): Repairs {
+export function repairsOf({ reconciler, roster }: EnginePortsParts, quarantines: Quarantines): Repairs {
   return {
     repair: async (id) => {
       if (quarantines.release(id)) return await attachAfterRelease({ reconciler, roster }, id);
       return (await reconciler.repair(id)) ?? "not-served";
-    },
-    setDetached: (fact, isDetached) => {
-      if (!nodes.isNode(fact))
-        throw new Fault("NO_SUCH_NODE", `"${fact.name}" is not a KIND node served by this dns11`, {
-          remedy: "dns11 kind status lists the nodes.",
-        });
-      roster.setDetached(fact, isDetached);
     },
   };
 }

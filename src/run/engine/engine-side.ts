@@ -5,16 +5,17 @@
 import { allDone, type Gate } from "../../base/lib/async.ts";
 import { eventLogger } from "../../base/log/log.ts";
 import { inSlices, ownRound } from "../../base/lib/slices.ts";
+import type { FeatureEntry } from "../../config/feature-entry.ts";
 import type { RunSettings } from "../../config/settings.ts";
+import { FEATURES } from "../../features.ts";
 import type { AttachMode, Attaching } from "../../container/attach/attach-mode.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
-import { Nodes } from "../../container/kind/nodes.ts";
 import { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
-import { ClusterDns } from "../../container/kind/cluster-dns.ts";
+import { ClusterDns } from "../../container/watch/cluster-dns.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
 import { Directory } from "../../container/registry/directory.ts";
@@ -42,7 +43,7 @@ import { containersOf, insideOf, repairsOf, nodeDial } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents, AttachmentLog } from "./engine-events.ts";
 import { EngineNetworks, hostGateway } from "./engine-networks.ts";
-import { restoreOldNodes } from "./old-nodes.ts";
+import { restoreLeft } from "./left-changes.ts";
 import { openBirths, startingHooks } from "./starting-containers.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 import { type PolicedContainers, openPoliced } from "./policed-containers.ts";
@@ -61,7 +62,6 @@ export class EngineSide implements ContainerSide {
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
   readonly reconciler: Reconciler;
-  readonly nodes: Nodes;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
@@ -110,7 +110,6 @@ export class EngineSide implements ContainerSide {
       isSynced: () => this.synced.isOpen,
     });
     this.reconciler = this.#openReconciler();
-    this.nodes = this.#openNodes();
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
@@ -192,7 +191,6 @@ export class EngineSide implements ContainerSide {
       this.#succeedBy(next);
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
-      this.nodes.configure(settings);
       if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
       this.roster.refresh();
       // Each goes through all containers.
@@ -281,7 +279,7 @@ export class EngineSide implements ContainerSide {
       putNetwork: (fact) => this.putNetwork(fact),
       roster: () => this.roster,
       quarantineOf: quarantines.reasonFor,
-      searchListOf: (fact) => this.features.map((each) => each.searchListOf?.(fact)).find((list) => list !== undefined),
+      searchListOf: (fact) => firstOf(this.features, (each) => each.searchListOf?.(fact)),
       dialFromHost: (server, type) => dialIn(platform.runner, host().network, server, type, this.isHostCaptured),
     };
     for (const each of this.features) each.engine?.(core);
@@ -338,34 +336,20 @@ export class EngineSide implements ContainerSide {
     );
   }
 
-  #openNodes(): Nodes {
-    const { platform, journal, settings, log } = this.#parts;
-    return new Nodes(
-      {
-        ...platform,
-        journal,
-        host: this.#link.host,
-        networkOf: (id) => this.directory.network(id),
-        onChange: (id) => this.reconciler.updateCapture(id),
-        onEvent: eventLogger(log),
-      },
-      settings,
-    );
-  }
-
   #openRoster(): Roster {
     const { quarantines, limitedLog, querySide, settings } = this.#parts;
     return new Roster({
       directory: () => this.#directory,
       reconciler: this.reconciler,
-      nodes: this.nodes,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       labelWarnings: (...about) => this.features.flatMap((each) => each.labelWarnings?.(...about) ?? []),
-      besides: (fact, decision) => this.features.flatMap((each) => each.besides?.(fact, decision) ?? []),
+      nodeContextOf: (fact) => firstOf(this.features, (each) => each.nodeContextOf?.(fact)),
+      decide: (fact, decision) =>
+        this.features.reduce((before, each) => each.decide?.(fact, before) ?? before, decision),
       attach: (...decided) => this.#attach(...decided),
       onOthers: () => this.viewsChanged(),
       onDecided: (id) => {
@@ -437,7 +421,7 @@ export class EngineSide implements ContainerSide {
         log.info({ containers: this.directory.containers.size }, "loaded the running containers");
         if (this.directory.setComplete(true)) this.roster.refresh();
         for (const each of this.features) each.synced?.();
-        void this.#restoreLeftoverNodes();
+        void this.#restoreLeftovers();
         void this.policed.synced();
       },
       onNetwork: (fact) => this.putNetwork(fact),
@@ -543,21 +527,33 @@ export class EngineSide implements ContainerSide {
 
   async #refreshHostGateway(): Promise<void> {
     const gateway = await hostGateway(this.#link.engine);
-    const isForContainers = this.directory.names.engineHost.setGateway(gateway);
-    if (this.nodes.setHostGateway(gateway.ipv4 ?? gateway.ipv6) || isForContainers) this.roster.refresh();
+    if (this.directory.names.engineHost.setGateway(gateway)) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */
-  async #restoreLeftoverNodes(): Promise<void> {
+  async #restoreLeftovers(): Promise<void> {
     await this.#parts.startAfter;
-    for (const line of await restoreOldNodes(this, this.#link, this.#parts))
+    for (const line of await restoreLeft(this, this.#link, this.#parts))
       this.#parts.log.info(line, "removed leftovers of a previous run");
   }
 }
 
 /** The labels by which settings choose containers. */
-function labelKeysIn({ policies, only, kind, nested }: RunSettings): string[] {
-  return labelKeysOf([...policies.flatMap(({ scopes }) => scopes), ...only, ...kind.nodes, ...nested]);
+function labelKeysIn(settings: RunSettings): string[] {
+  const { policies, only } = settings;
+  return [
+    ...labelKeysOf([...policies.flatMap(({ scopes }) => scopes), ...only]),
+    ...FEATURES.flatMap((each: FeatureEntry) => each.labelKeys?.(settings) ?? []),
+  ];
+}
+
+/** What the first of the features says that knows it. */
+function firstOf<T>(features: readonly Running[], read: (each: Running) => T | undefined): T | undefined {
+  for (const each of features) {
+    const found = read(each);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** A directory with what the settings mean for the names and servers of containers. Each reload makes one. */

@@ -4,7 +4,7 @@
 import { instanceFolder } from "../../api/state-paths.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import type { RunSettings } from "../../config/settings.ts";
-import { Journal } from "../../container/kind/journal.ts";
+import { Journal } from "../../container/files/journal.ts";
 import { containerStatuses } from "../../control/reports/container-status.ts";
 import { ContainerMetrics } from "../../metrics/container-metrics.ts";
 import type { Log } from "../../base/log/log.ts";

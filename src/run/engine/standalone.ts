@@ -62,7 +62,6 @@ export class Standalone {
         clients: { collect: () => undefined, of: () => undefined, recentOf: () => undefined },
         viewOf: (fact) => directory.viewOf(fact),
         defaultBridge: () => "off",
-        nodeReportOf: () => undefined,
         formerAddresses: () => [],
         formerNames: () => [],
         stopped: async () => await stopped.list(),

@@ -6,7 +6,6 @@ import { posix } from "node:path";
 
 import type { Gate } from "../../base/lib/async.ts";
 import { type ContainerFact, hasOwnStack } from "../../container/facts/fact.ts";
-import type { Nodes } from "../../container/kind/nodes.ts";
 import { SANDBOX_FOLDER } from "../../container/namespace/find-sandbox.ts";
 import { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -14,12 +13,11 @@ import type { Running } from "../../features/contract.ts";
 import type { StartingHooks } from "../../container/watch/starting-containers.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
-import { isChangedBy } from "./old-nodes.ts";
+import { isChangedBy } from "./left-changes.ts";
 
 /** The parts of an EngineSide; the directory is the current one. */
 interface Side {
   readonly directory: Directory;
-  readonly nodes: Nodes;
   readonly features: readonly Running[];
   readonly synced: Gate;
   readonly put: (fact: ContainerFact, followers: readonly []) => void;
@@ -51,7 +49,7 @@ export function startingHooks(
     onStarting: (fact) => {
       const known = side.directory.containers.get(fact.id);
       const isKnown = known !== undefined && known.isStarting !== true;
-      if (isKnown || hasOwnStack(fact) || side.nodes.isNode(fact) || isChangedBy(side.features, fact)) return;
+      if (isKnown || hasOwnStack(fact) || isChangedBy(side.features, fact)) return;
       // Its addresses are not known, which is all that others want of it.
       side.put(fact, []);
     },

@@ -1,52 +1,94 @@
 /**
- * NodeSide: the container side inside a KIND node, for node images that contain dns11: no engine, one namespace (our
- * own), and Docker's resolver as the only upstream.
+ * NodeSide: the container side inside of a cluster's node, for node images that contain dns11: no engine, one namespace (our own), and
+ * Docker's resolver as the only upstream. What the node is, a feature says.
  */
 import { openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { instanceFolder } from "../../api/state-paths.ts";
+import { Fault } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { IN_NODE_FILES, IN_NODE_ID, readInNodeFact } from "../../container/kind/in-node.ts";
-import type { NodeFact } from "../../container/kind/node-fact.ts";
-import { NodeMode } from "../../container/kind/node-mode.ts";
-import { NodeResolvConf } from "../../container/kind/node-resolv-conf.ts";
-import { nodePlaceOf } from "../../container/kind/nodes.ts";
+import { Journal } from "../../container/files/journal.ts";
+import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../container/namespace/engine-host.ts";
 import { Directory } from "../../container/registry/directory.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
-import { splitLabels } from "../../container/facts/labels.ts";
 import { zoneAllocator } from "../../container/rules/owned-tables.ts";
-import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
+import { checkCapabilities } from "../../container/preflight.ts";
 import { type ControlPorts, NO_FEATURE_FIELDS } from "../../control/situation/ports.ts";
+import { type Log, eventLogger } from "../../base/log/log.ts";
+import type { InNode, OwnNode } from "../../features/contract.ts";
+import { loadInNode } from "../../features/load.ts";
+import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
-import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { View } from "../../base/model/view.ts";
 import type { ContainerSide, ServeTarget, ContainerSideParts } from "../container-side.ts";
 import { openNamespace } from "../open-namespace.ts";
+import { takeInstance } from "../instance.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
-import type { Journal } from "../../container/kind/journal.ts";
-import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { type Log, eventLogger } from "../../base/log/log.ts";
 
 /** How often the node's network addresses are checked: nothing reports changes to a process inside the node. */
 const CHECK_EVERY_MS = 2_000;
+/** Used instead of an engine's id. */
+const NODE_INSTANCE_ID = "node";
+const THREAD_NAMESPACE = "/proc/thread-self/ns/net";
+
+async function inNode(): Promise<InNode> {
+  const found = await loadInNode();
+  if (found !== undefined) return found;
+  throw new Fault("USAGE", "Nothing in this dns11 serves a node from inside of it");
+}
 
 export async function findNode(): Promise<ServeTarget> {
-  return await Promise.resolve({
+  const code = await inNode();
+  return {
     instanceId: NODE_INSTANCE_ID,
     hostName: "",
     isShared: true,
     // There is no other container to serve while this one is quarantined.
     openQuarantines: () => Quarantines.none(),
-    compose: (parts: ContainerSideParts) => new NodeSide(parts),
+    compose: (parts: ContainerSideParts) => new NodeSide(code, parts),
     close: () => undefined,
-  });
+  };
+}
+
+/** Rules that remain after the program exits. */
+export async function serveOnce(
+  settings: RunSettings,
+  log: Log,
+): Promise<Awaited<ReturnType<InNode["serveOnce"]>> & Pick<InNode, "diagnose">> {
+  checkCapabilities();
+  await warmThreadPool();
+  const code = await inNode();
+  const runner = new NamespaceRunner();
+  const memory = new NetlinkMemory();
+  const journal = new Journal(instanceFolder(settings.stateDir, NODE_INSTANCE_ID));
+  try {
+    const done = await code.serveOnce(settings, { runner, memory, journal, onEvent: eventLogger(log) });
+    return { ...done, diagnose: async () => await code.diagnose() };
+  } finally {
+    runner.close();
+  }
+}
+
+/** Undoes `serveOnce`, or what a killed run inside the node left behind. */
+export async function undoNodeSetup(stateDir: string): Promise<readonly string[]> {
+  checkCapabilities();
+  const code = await inNode();
+  const memory = new NetlinkMemory();
+  const instance = takeInstance(stateDir, NODE_INSTANCE_ID);
+  let lines;
+  try {
+    lines = await code.undo({ runner: new NamespaceRunner(), memory, journal: new Journal(instance.folder) });
+  } catch (error) {
+    instance.release();
+    throw error;
+  }
+  instance.remove();
+  return lines.length === 0 ? ["nothing to undo"] : lines;
 }
 
 class NodeSide implements ContainerSide {
@@ -60,49 +102,42 @@ class NodeSide implements ContainerSide {
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;
   readonly #reconciler: Reconciler;
-  /** It stays the same object unless the kind mode changes, which needs other sockets. */
-  #mode: NodeMode;
+  readonly #node: OwnNode;
   readonly #directory = new Directory({ serversMax: LIMITS.upstreamServers, ownAddress: DOCKER_RESOLVER });
-  readonly #container: ContainerFact;
-  #policy: KindPolicy;
   #lastFailure = "";
-  #isUnreadable = false;
 
-  constructor(parts: ContainerSideParts) {
-    const { platform, settings } = parts;
+  constructor(code: InNode, parts: ContainerSideParts) {
+    const { platform, settings, journal, log } = parts;
     this.#parts = parts;
-    this.#policy = settings.kind;
     this.#host = openEngineHost(process.pid);
     this.#reconciler = this.#openReconciler();
-    this.#mode = this.#openMode(this.#policy);
+    this.#node = code.open(settings, {
+      ...platform,
+      journal,
+      onEvent: eventLogger(log),
+      onChange: () => this.#reconciler.updateCapture(this.#node.fact.id),
+    });
     this.#directory.setRules(settings.routes);
-    this.#container = containerOfNode(this.#mode);
+    const { fact } = this.#node;
+    const ofFeatures = parts.ofFeatures ?? NO_FEATURE_FIELDS;
     this.containers = {
-      facts: new Map([[IN_NODE_ID, this.#container]]),
+      facts: new Map([[fact.id, fact]]),
       decisionOf: () => ({ kind: "serve" }),
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
       clients: parts.querySide.clients,
       viewOf: () => this.#view(),
       defaultBridge: () => "off",
-      nodeReportOf: () => this.#mode.report(),
       formerAddresses: () => [],
       formerNames: () => [],
       stopped: async () => await Promise.resolve([]),
       networks: async () => await Promise.resolve([]),
       swarm: undefined,
-      ofFeatures: parts.ofFeatures ?? NO_FEATURE_FIELDS,
+      ofFeatures: { ...ofFeatures, status: (id) => ({ ...ofFeatures.status(id), node: this.#node.report() }) },
     };
-    this.repairs = {
-      repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",
-      setDetached: () => {
-        throw new Fault("NOT_FROM_INSIDE", "A node that runs dns11 itself cannot be detached", {
-          remedy: "Stop dns11 in the node instead.",
-        });
-      },
-    };
+    this.repairs = { repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served" };
     this.inside = {
       open: () => openNamespace(platform.runner, openSync(THREAD_NAMESPACE, "r")),
-      resolvConfOf: () => parseResolvConf(new NodeResolvConf(IN_NODE_FILES).text() ?? ""),
+      resolvConfOf: () => this.#node.resolvConf(),
     };
   }
 
@@ -117,10 +152,9 @@ class NodeSide implements ContainerSide {
 
   async prepare(settings: RunSettings): Promise<() => void> {
     // It may fail, so it is made before anything is in force.
-    const mode = settings.kind.mode === this.#policy.mode ? this.#mode : this.#openMode(settings.kind);
+    const apply = this.#node.prepare(settings);
     return await Promise.resolve(() => {
-      this.#policy = settings.kind;
-      this.#mode = mode;
+      apply();
       this.#directory.setRules(settings.routes);
       this.#checkNetworks();
       this.refresh();
@@ -137,8 +171,9 @@ class NodeSide implements ContainerSide {
   }
 
   refresh(): void {
-    const claim = { containerId: IN_NODE_ID, sandboxKey: "", pid: process.pid };
-    this.#reconciler.setDesired(IN_NODE_ID, { claim, mode: this.#mode, view: this.#view() });
+    const { fact, mode } = this.#node;
+    const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
+    this.#reconciler.setDesired(fact.id, { claim, mode, view: this.#view() });
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -167,11 +202,6 @@ class NodeSide implements ContainerSide {
     closeEngineHost(this.#host);
   }
 
-  #openMode(policy: KindPolicy): NodeMode {
-    const { platform, journal, log } = this.#parts;
-    return openNodeMode(policy, { ...platform, log, journal }, () => this.#reconciler.updateCapture(IN_NODE_ID));
-  }
-
   #openReconciler(): Reconciler {
     const { counts, platform, hold, inherit, startAfter, querySide } = this.#parts;
     return new Reconciler(
@@ -186,35 +216,21 @@ class NodeSide implements ContainerSide {
         inherit,
         startAfter,
         onServing: (_, counters, isServing) =>
-          isServing ? counts.startCounting(this.#container.name, counters) : counts.stopCounting(counters),
+          isServing ? counts.startCounting(this.#node.fact.name, counters) : counts.stopCounting(counters),
       },
       (id, state) => this.#logState(id, state),
     );
   }
 
   #view(): View {
-    return this.#directory.viewOf(this.#container, nodePlaceOf(this.#policy, this.#mode.fact));
+    return this.#directory.viewOf(this.#node.fact, this.#node.context);
   }
 
   /** Checks whether the node's network addresses have changed. */
   #checkNetworks(): void {
-    if (!this.#mode.update(this.#factNow(), this.#policy)) return;
+    if (!this.#node.reread()) return;
     this.refresh();
-    this.#reconciler.updateCapture(IN_NODE_ID);
-  }
-
-  /** As it was last where it cannot be read: dns11 may be out of descriptors, or addresses may change faster than they are read. */
-  #factNow(): NodeFact {
-    const { platform, log } = this.#parts;
-    try {
-      const fact = readInNodeFact(platform.memory);
-      this.#isUnreadable = false;
-      return fact;
-    } catch (error) {
-      if (!this.#isUnreadable) log.warn({ reason: reasonOf(error) }, "cannot read the node's addresses, retrying");
-      this.#isUnreadable = true;
-      return this.#mode.fact;
-    }
+    this.#reconciler.updateCapture(this.#node.fact.id);
   }
 
   #logState(id: string, state: AttachmentState): void {
@@ -225,48 +241,4 @@ class NodeSide implements ContainerSide {
     this.#lastFailure = state.reason;
     log.warn({ code: state.code, reason: state.reason }, "not serving the node, retrying");
   }
-}
-
-/** The node as a container on no known network: Docker answers everything. */
-function containerOfNode({ fact }: NodeMode): ContainerFact {
-  return {
-    id: IN_NODE_ID,
-    name: fact.name,
-    startedAt: fact.startedAt,
-    isPaused: false,
-    health: undefined,
-    pid: process.pid,
-    sandboxKey: "",
-    networkMode: "",
-    hostname: "",
-    domainName: "",
-    ports: { published: [], exposed: [], ofImage: [] },
-    ...splitLabels({}, {}),
-    resolvConfPath: fact.resolvConfPath,
-    kindSearch: fact.search,
-    extraHosts: [],
-    nameservers: { kind: "unknown" },
-    endpoints: [],
-    onDefaultBridge: undefined,
-  };
-}
-
-/** Used instead of an engine's id. */
-export const NODE_INSTANCE_ID = "node";
-const THREAD_NAMESPACE = "/proc/thread-self/ns/net";
-
-interface ModeParts {
-  readonly runner: NamespaceRunner;
-  readonly memory: NetlinkMemory;
-  readonly log: Log;
-  readonly journal: Journal;
-}
-
-export function openNodeMode(policy: KindPolicy, { log, ...parts }: ModeParts, onChange: () => void): NodeMode {
-  return new NodeMode(readInNodeFact(parts.memory), policy, {
-    ...parts,
-    resolvConf: new NodeResolvConf(IN_NODE_FILES),
-    onChange,
-    onEvent: eventLogger(log),
-  });
 }

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { after, beforeEach, test } from "node:test";
 
 import { CONTAINER_BY_PROCESS, CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
-import { Journal } from "../../../src/container/kind/journal.ts";
-import { intermediateTexts } from "../../../src/container/kind/resolv-conf-file.ts";
+import { Journal } from "../../../src/container/files/journal.ts";
+import { intermediateTexts } from "../../../src/container/files/resolv-conf-file.ts";
 import { type ProjectSearch, SearchMode } from "../../../src/features/search/search.ts";
 import { FileLease } from "../../support/program/file-lease.ts";
 import { makeFolder } from "../../support/rig/folder.ts";

@@ -4,7 +4,7 @@
  */
 import type { RunSettings } from "../../../src/config/settings.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import { Journal } from "../../../src/container/kind/journal.ts";
+import { Journal } from "../../../src/container/files/journal.ts";
 import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
 import { Engine } from "../../../src/container/watch/engine.ts";

@@ -40,7 +40,6 @@ function servedPorts(facts = [WEB, DB, BARE]): ControlPorts {
     decisionOf: (id: string) =>
       id === BARE.id ? { kind: "skip", code: "default-bridge", reason: "no names" } : { kind: "serve" },
     attachmentOf: () => undefined,
-    nodeReportOf: () => undefined,
     networks: async () =>
       await Promise.resolve([
         { ...aNetworkFact({ id: "b", name: "b", isInternal: true, project: "shop" }), subnets: [] },

@@ -52,7 +52,6 @@ class Ports {
         clients: { collect: () => undefined, of: () => undefined, recentOf: () => undefined },
         viewOf: () => ({ names: [], upstreams: { routes: [], isNdotsSet: false } }),
         defaultBridge: () => "off",
-        nodeReportOf: () => undefined,
         swarm: {
           placeOf: (container, address) => (container === guest && address === "10.9.0.77" ? ELSEWHERE : undefined),
           serviceCalled: () => undefined,

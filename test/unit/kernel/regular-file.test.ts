@@ -6,7 +6,7 @@ import { constants, openSync, closeSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { tryReadContainerFile, tryReadEngineFile } from "../../../src/container/namespace/engine-host.ts";
-import { ResolvConfFile } from "../../../src/container/kind/resolv-conf-file.ts";
+import { ResolvConfFile } from "../../../src/container/files/resolv-conf-file.ts";
 import { HostFile, readHostServers } from "../../../src/container/watch/host-file.ts";
 import { openInRoot } from "../../../src/kernel/libc.ts";
 import { isLeased, openRegular, readRegular } from "../../../src/kernel/regular-file.ts";

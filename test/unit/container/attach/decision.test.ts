@@ -68,7 +68,7 @@ test("the default bridge is served where the setting says so, at the servers of 
     isNdotsSet: false,
     followsHost: false,
   });
-  const under = (setting: "off" | "names" | "node", nameservers: ContainerFact["nameservers"]): string => {
+  const under = (setting: "off" | "names", nameservers: ContainerFact["nameservers"]): string => {
     const fact = aContainer({ ...bridged, nameservers });
     const decision = decide(fact, [], LABEL_DEFAULTS, setting);
     return decision.kind === "serve" ? "serve" : `${decision.code}: ${decision.reason}`;
@@ -77,10 +77,6 @@ test("the default bridge is served where the setting says so, at the servers of 
   assert.match(under("names", captured()), /^no-nameserver: its resolv\.conf names no nameserver/);
   assert.match(under("names", { kind: "unknown" }), /^no-nameserver: its resolv\.conf cannot be read/);
   assert.match(under("off", captured("10.0.0.1")), /^default-network-only: .*default-bridge: names/);
-  assert.match(
-    under("node", captured("10.0.0.1")),
-    /^default-network-only: it is a KIND node, or nested, on no user-defined network/,
-  );
 });
 
 test("a container that started on the default network and joined another one later is served", () => {
