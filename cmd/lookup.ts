@@ -9,7 +9,8 @@ import { EXIT } from "./process/exit-code.ts";
 import { askForNames } from "./options/name-client.ts";
 import { type NameOptions, addNameOptions } from "./options/name-options.ts";
 import { jsonLine, printable } from "./text/printable.ts";
-import { milliseconds, replyLines } from "./text/reply.ts";
+import { loadReports } from "../src/features/load.ts";
+import { type OwnerReports, milliseconds, replyLines } from "./text/reply.ts";
 import { table } from "./text/table.ts";
 import { type Display, displayOf } from "./text/terminal.ts";
 
@@ -41,16 +42,17 @@ async function lookup(words: readonly string[], options: LookupOptions): Promise
     "lookup",
     async (client, each) => await client.lookup({ ...each, tcp, search }),
   );
+  const reports = options.json === true ? [] : await loadReports();
   const texts =
     options.json === true
       ? found.map(jsonLine).join("")
-      : found.map((each) => lookupText(each, displayOf(process.stdout))).join("\n");
+      : found.map((each) => lookupText(each, reports, displayOf(process.stdout))).join("\n");
   process.stdout.write(texts);
   if (found.some(({ rcode }) => rcode === null)) process.exitCode = EXIT.noReply;
   else if (options.fail === true && found.some(({ answers }) => answers.length === 0)) process.exitCode = EXIT.failure;
 }
 
-function lookupText(found: Lookup, display: Display): string {
+function lookupText(found: Lookup, reports: OwnerReports, display: Display): string {
   const { question, container, rcode, server, protocol, ms, attempts, owners } = found;
   const what = `${question.name} ${question.type} in "${container.name}"`;
   const head =
@@ -58,7 +60,7 @@ function lookupText(found: Lookup, display: Display): string {
       ? `${what}: no reply after ${milliseconds(ms)}`
       : `${what}: ${rcode} from ${server} over ${protocol} in ${milliseconds(ms)}${emptyText(found)}`;
   const queries = attempts.length > 1 || rcode === null ? attemptsText(attempts, display) : "";
-  return `${printable(head)}\n${replyLines(found, owners, display)}${queries}`;
+  return `${printable(head)}\n${replyLines(found, owners, reports, display)}${queries}`;
 }
 
 function emptyText({ rcode, answers }: Lookup): string {

@@ -8,7 +8,6 @@ import { loadReports } from "../src/features/load.ts";
 import { NOT_ASKED } from "../src/base/model/finding.ts";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
-import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
 import { type ProjectOptions, addProjectOption, note } from "./options/container-argument.ts";
 import {
   type ControlOptions,
@@ -92,7 +91,6 @@ export function psText(
   const columns: readonly PsColumn[] = [
     ...(containers.some(({ project }) => project !== null) ? PLACE : []),
     ...COMMON,
-    ...(containers.some(({ swarm }) => swarm !== undefined) ? SWARM : []),
     ...ofFeatures.filter(({ isForWide }) => isForWide !== true),
     ...(isWide ? wideColumns(status, nowMs, ofFeatures) : []),
     ...(containers.some((each) => whyOf(each, reports) !== "") ? [whyColumn(reports)] : []),
@@ -136,15 +134,6 @@ const COMMON: readonly PsColumn[] = [
   { title: "Q/MIN", isNumber: true, cell: (each) => countCell(each, "queries") },
   { title: "NX", isNumber: true, drop: 1, cell: (each) => countCell(each, "nxdomain") },
   { title: "FAIL", isNumber: true, cell: (each) => countCell(each, "failures", "red") },
-];
-
-const SWARM: readonly PsColumn[] = [
-  {
-    title: "SWARM",
-    min: 16,
-    drop: 5,
-    cell: ({ swarm = [] }) => swarm.map((each) => serviceText(each)).join("; ") || "-",
-  },
 ];
 
 function whyColumn(reports: readonly FeatureReport[]): PsColumn {
@@ -221,12 +210,6 @@ function colourOf({ state, isPaused, code, isServedWith }: ContainerStatus): Col
 function countCell({ recent }: ContainerStatus, key: keyof RecentQueries, colour?: Colour): Cell {
   if (recent === undefined) return "-";
   return { text: String(recent[key]), colour: recent[key] > 0 ? colour : undefined };
-}
-
-/** The service, its virtual address, and its tasks. */
-function serviceText(place: SwarmPlace): string {
-  const { service, network, virtualAddress } = place;
-  return `${service ?? place.name} on ${network}: ${virtualAddress === null ? "" : `${virtualAddress}, `}${tasksText(place)}`;
 }
 
 /** Projects first, then containers without one. */

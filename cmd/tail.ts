@@ -6,6 +6,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { MissedReport, QueryReport } from "../src/api/queries.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { loadReports } from "../src/features/load.ts";
 import { jsonLine } from "./text/printable.ts";
 import { abortOnSignal, stopped } from "./process/own-process.ts";
 import { QueryLines } from "./text/query-lines.ts";
@@ -48,7 +49,7 @@ async function tail(container: string | undefined, options: TailOptions): Promis
   };
   const { container: only, ...places } = chosen;
   const names = only === undefined ? (await client.counters(places)).containers.map((each) => each.container) : [];
-  const lines = new QueryLines(displayOf(process.stdout), names);
+  const lines = new QueryLines(displayOf(process.stdout), names, await loadReports());
   const show = (each: QueryReport | MissedReport): string =>
     options.json === true ? jsonLine(each) : `${lines.next(each)}\n`;
   if (last !== undefined && options.follow !== true) {

@@ -41,8 +41,8 @@ const REST = [
   // The same on other engines, other Nodes, two machines, rootless, with other programs that use the engine.
   "docker/newer-node",
   "docker/rootless",
-  "docker/swarm-cluster",
   "docker/testcontainers",
+  "features/swarm/cluster",
   "features/kind/families",
   "features/kind/kind-program",
   // Releases of systemd, etcd and gVisor, a boot of the machine, the builders of images, packages of Debian.

@@ -21,12 +21,14 @@ import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { SANDBOX } from "./features/sandbox/feature.ts";
 import { SEARCH } from "./features/search/feature.ts";
 import { STOPPED } from "./features/stopped/feature.ts";
+import { SWARM } from "./features/swarm/feature.ts";
 import { WHY } from "./features/why/feature.ts";
 import { ZONES } from "./features/zones/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
 export const FEATURES = [
   KERNEL_ANSWERS,
+  SWARM,
   DEFAULT_BRIDGE,
   EXTRA_HOSTS,
   OTHER_NETWORKS,

@@ -6,7 +6,7 @@ import type { Cause } from "../../src/api/causes.ts";
 import type { ExplainedStep, Explanation } from "../../src/api/names.ts";
 import type { FeatureReport } from "../../src/features/contract.ts";
 import { printable } from "./printable.ts";
-import { milliseconds, replyLines, ownerOf, ownerText } from "./reply.ts";
+import { type OwnerReports, milliseconds, replyLines, ownerOf, ownerText } from "./reply.ts";
 import { table } from "./table.ts";
 import type { Colour, Display } from "./terminal.ts";
 import { wrapped } from "./wrap.ts";
@@ -23,11 +23,11 @@ export function explanationText(
   explained: Explanation,
   isVerbose: boolean,
   display: Display,
-  reports: readonly Pick<FeatureReport, "explanationLines">[] = [],
+  reports: readonly Pick<FeatureReport, "explanationLines" | "ownerText">[] = [],
 ): string {
   const { reply } = explained;
   const lines = [
-    ...verdictLines(explained, display),
+    ...verdictLines(explained, reports, display),
     ...explained.causes.flatMap((cause, index) => causeLines(cause, index === 0 ? "why" : "also", display)),
     ...noteLines(explained, display),
     ...reports
@@ -40,14 +40,14 @@ export function explanationText(
   if (!isVerbose) return text;
   const details = [
     `networks: ${explained.networks.map(printable).join(", ") || "none"}\n`,
-    reply === null ? "" : replyLines(reply, explained.owners, display),
+    reply === null ? "" : replyLines(reply, explained.owners, reports, display),
     explained.steps.length === 0 ? "" : `\n${stepsTable(explained.steps, display)}`,
   ];
   return `${text}\n${details.join("")}`;
 }
 
 /** The question and the answer; several addresses or records are listed below. */
-function verdictLines(explained: Explanation, { width, paint }: Display): string[] {
+function verdictLines(explained: Explanation, reports: OwnerReports, { width, paint }: Display): string[] {
   const { container, question, reply, ms, notQueried, causes, fromFile, fromSearch } = explained;
   const shared = container.sharedWith === undefined ? "" : ` (network namespace of ${container.sharedWith})`;
   const head = printable(`${question.name} (${question.type}) in ${container.name}${shared}: `);
@@ -66,7 +66,7 @@ function verdictLines(explained: Explanation, { width, paint }: Display): string
   if (reply.rcode !== "NOERROR") return [verdict(reply.rcode, "red")];
   if (reply.answers.length === 0) return [verdict(`no records of type ${question.type} (NODATA)`, "yellow")];
   const isShadowed = causes.some(({ code }) => code === "shadowed");
-  const answers = answerTexts(explained, isShadowed);
+  const answers = answerTexts(explained, isShadowed, reports);
   const colour = causes.some(({ isBreaking }) => isBreaking) ? "yellow" : "green";
   const [only = "", ...others] = answers;
   if (others.length === 0) return [verdict(only, colour)];
@@ -78,12 +78,12 @@ function verdictLines(explained: Explanation, { width, paint }: Display): string
 }
 
 /** Each address with its container; other records as they are. Aliases on the way to an address are left out. */
-function answerTexts({ question, reply, owners }: Explanation, isShadowed: boolean): string[] {
+function answerTexts({ question, reply, owners }: Explanation, isShadowed: boolean, reports: OwnerReports): string[] {
   const answers = reply?.answers ?? [];
   const wanted = answers.filter(({ type }) => type === question.type);
   return (wanted.length > 0 ? wanted : answers).map(({ data }) => {
     const owner = ownerOf(data, owners);
-    if (owner !== undefined) return `${data}  ${ownerText(owner)}`;
+    if (owner !== undefined) return `${data}  ${ownerText(owner, reports)}`;
     return isShadowed ? `${data}  no container of this engine` : data;
   });
 }

@@ -4,7 +4,7 @@
  */
 import type { MissedReport, QueryReport } from "../../src/api/queries.ts";
 import { LOCAL_SOURCES, type LocalSourceKey } from "../../src/base/model/local-source.ts";
-import { ownerOf, ownerText } from "./reply.ts";
+import { type OwnerReports, ownerOf, textElsewhere } from "./reply.ts";
 import { printable } from "./printable.ts";
 import { type Colour, type Display, preciseTime } from "./terminal.ts";
 import { wrapped } from "./wrap.ts";
@@ -19,12 +19,14 @@ const BELOW = " ".repeat(TIME_WIDTH + GAP.length);
 
 export class QueryLines {
   readonly #display: Display;
+  readonly #reports: OwnerReports;
   #width = "CONTAINER".length;
   #hasHeader = false;
 
   /** `names` are those of the containers that may send queries, for the width of their column. */
-  constructor(display: Display, names: readonly string[]) {
+  constructor(display: Display, names: readonly string[], reports: OwnerReports = []) {
     this.#display = display;
+    this.#reports = reports;
     for (const name of names) this.#widen(name);
   }
 
@@ -65,7 +67,7 @@ export class QueryLines {
   /** The answer, and where it comes from; the cause of a failure. On the same line if there is room. */
   #answer(query: QueryReport, length: number): string {
     const { width, paint } = this.#display;
-    const [answer, details] = [answerText(query), detailsText(query, this.#isNarrow)];
+    const [answer, details] = [answerText(query, this.#reports), detailsText(query, this.#isNarrow)];
     const text = [answer, details].filter((part) => part !== "").join(GAP);
     if (text === "") return "";
     if (length + GAP.length + text.length > width) {
@@ -85,14 +87,14 @@ export class QueryLines {
   }
 }
 
-function answerText({ addresses, answers, owners = [], cause, rule }: QueryReport): string {
+function answerText({ addresses, answers, owners = [], cause, rule }: QueryReport, reports: OwnerReports): string {
   if (rule !== undefined) return printable(rule);
   if (cause !== undefined && cause !== null) return printable(cause.sentence);
   if (addresses.length === 0) return answers === 0 ? "" : `${answers} ${answers === 1 ? "record" : "records"}`;
   const shown = addresses.map((address) => {
     const owner = ownerOf(address, owners);
     if (owner === undefined) return address;
-    return `${address} ${printable(owner.swarm === undefined ? owner.container : ownerText(owner))}`;
+    return `${address} ${printable(textElsewhere(owner, reports) ?? owner.container)}`;
   });
   // Records beyond the recorded addresses; aliases on the way to them count, too.
   const more = answers - addresses.length;

@@ -6,7 +6,6 @@ import type { ReplyText } from "../base/model/reply-text.ts";
 import type { Cause } from "./causes.ts";
 import type { PublishedReport } from "./etcd.ts";
 import type { UpstreamEvent, StepLayer } from "../base/model/query-record.ts";
-import type { SwarmPlace } from "../base/model/swarm-place.ts";
 
 export interface ContainerRef {
   readonly id: string;
@@ -124,6 +123,22 @@ export interface AddressOwner {
   readonly service: string | null;
   /** It is not on this engine: where it is in the swarm, as the engine listed it last. */
   readonly swarm?: SwarmPlace;
+}
+
+/** Whose an address on a swarm network is, by the engine's list, which may be seconds old. */
+export interface SwarmPlace {
+  readonly network: string;
+  /** Null for a container that was attached by hand. */
+  readonly service: string | null;
+  /** SERVICE.SLOT.ID of a task; the name of a container; of a virtual address its service. */
+  readonly name: string;
+  /** The machine that has the address; null for a virtual address, which all have. */
+  readonly machine: string | null;
+  /** The service's address; null if it has none (endpoint mode dnsrr). */
+  readonly virtualAddress: string | null;
+  /** The running, healthy tasks of the service, and the machines that they are on. */
+  readonly tasks: number;
+  readonly machines: number;
 }
 
 /** A container that has a name. */

@@ -9,7 +9,7 @@ import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { ListenerReport, ListenReports } from "./listener.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
-import type { SwarmPlace } from "../base/model/swarm-place.ts";
+import type { SwarmPlace } from "./names.ts";
 import type { RuleBackend } from "../base/model/rule-backend.ts";
 
 /** By which means the host's own programs get container names, and why by this one. */

@@ -6,7 +6,7 @@ import { Socket } from "node:net";
 
 import { withContainerRoot } from "../container/namespace/container-root.ts";
 import { composePlaceOf } from "../container/facts/compose.ts";
-import type { ContainerFact } from "../container/facts/fact.ts";
+import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "../control/causes/known-container.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { closeQuietly } from "../kernel/libc.ts";
@@ -17,7 +17,7 @@ import { containerCalled, containersCalled, inProject } from "../base/model/cont
 import { type Finding, finding } from "../base/model/finding.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
-import type { CheckedContainer, InsideContainer } from "../features/contract.ts";
+import type { CheckedContainer, CheckedContainers, InsideContainer } from "../features/contract.ts";
 import { dialIn } from "../container/namespace/dial.ts";
 import type { ContainerTarget, CheckTools } from "./checks/container-target.ts";
 import {
@@ -46,7 +46,6 @@ import {
 import { injectedFindings, misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { networkFindings, otherPolicyFindings, policyFindings, readPolicies } from "./checks/networks-check.ts";
-import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "../container/rules/own-name.ts";
 import { loadReports } from "../features/load.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
@@ -155,14 +154,9 @@ async function examineAll(
           );
     const policies = context.status === undefined ? undefined : await readPolicies(context.client);
     const hostFindings = await upstreamFindings(context.hostServers.servers, undefined, context, queryOnce);
-    const ofFeatures = await featureFindingsOf(facts, context);
-    const networks = networkFindings(facts, (id) => inspected[0]?.networkOf(id));
-    const swarm = await swarmFindings(
-      facts,
-      (id) => inspected[0]?.networkOf(id),
-      context.engine,
-      async (address, port) => await isReached(context, address, port),
-    );
+    const networkOf = (id: string): NetworkFact | undefined => inspected[0]?.networkOf(id);
+    const ofFeatures = await featureFindingsOf(facts, networkOf, context);
+    const networks = networkFindings(facts, networkOf);
     const missed = inspected.filter((each) => isWithoutUpstream(each, context)).length;
     const moreFindings = [
       ...noNameserverFindings(context.hostServers, missed),
@@ -171,7 +165,6 @@ async function examineAll(
       ...injectedFindings(failures),
       ...ofFeatures,
       ...networks,
-      ...swarm,
       ...(only === undefined && project === undefined
         ? otherPolicyFindings(policies, new Set(chosen.map(({ fact }) => fact.id)))
         : []),
@@ -298,14 +291,18 @@ async function diagnoseContainer(
   }
 }
 
-async function featureFindingsOf(facts: readonly ContainerFact[], context: DoctorContext): Promise<Finding[]> {
+async function featureFindingsOf(
+  facts: readonly ContainerFact[],
+  networkOf: CheckedContainers["networkOf"],
+  context: DoctorContext,
+): Promise<Finding[]> {
   const { hostServers, runner, host } = context;
   const within: Within = (work) => runner.within(host.network, work);
   const isKnownDomain = async (domain: string): Promise<boolean> =>
     await knowsDomain(within, hostServers.servers, domain);
-  const all = (await loadReports()).map(
-    async (each) => (await each.containersFindings?.({ facts, isKnownDomain }, context)) ?? [],
-  );
+  const isReached = async (address: string, port: number): Promise<boolean> => await reaches(context, address, port);
+  const checked = { facts, networkOf, api: context.engine, isKnownDomain, isReached };
+  const all = (await loadReports()).map(async (each) => (await each.containersFindings?.(checked, context)) ?? []);
   return (await Promise.all(all)).flat();
 }
 
@@ -387,7 +384,7 @@ function queryHostServersOnce(): QueryOnce {
 }
 
 /** Whether a TCP port of another machine can be reached from the engine's host. Nothing is sent. */
-async function isReached(
+async function reaches(
   { runner, host }: Pick<DoctorContext, "runner" | "host">,
   address: string,
   port: number,

@@ -1,6 +1,6 @@
 import type { Cause } from "../api/causes.ts";
 import type { FailuresReport } from "../api/failures.ts";
-import type { Explanation } from "../api/names.ts";
+import type { AddressOwner, Explanation } from "../api/names.ts";
 import type { ContainerStatus, Status } from "../api/status.ts";
 import type { Fault } from "../base/lib/fault.ts";
 import type { Log, ReportEvent } from "../base/log/log.ts";
@@ -31,7 +31,7 @@ import type { Directory } from "../container/registry/directory.ts";
 import type { RouteLayer } from "../container/registry/routes.ts";
 import type { Roster } from "../container/roster.ts";
 import type { SourcePorts } from "../container/rules/exchange.ts";
-import type { NetworkJson } from "../container/watch/engine-json.ts";
+import type { Engine } from "../container/watch/engine.ts";
 import type { HostUpstreams } from "../container/watch/host-upstreams.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { PolicyBook } from "../policy/book/policy-book.ts";
@@ -90,6 +90,8 @@ export interface FeatureReport {
   readonly remark?: (container: ContainerStatus) => string | undefined;
   /** Columns of `dns11 ps` for these containers. */
   readonly columns?: (containers: readonly ContainerStatus[]) => readonly ContainerColumn[];
+  /** What is shown of who has an address, where that is no container of this engine. */
+  readonly ownerText?: (owner: AddressOwner) => string | undefined;
   /** Lines of `dns11 explain`; those that are only details come with `-v`. */
   readonly explanationLines?: (explanation: Explanation, isVerbose: boolean) => readonly StatusLine[];
 }
@@ -105,8 +107,13 @@ export interface CheckedMachine {
 
 export interface CheckedContainers {
   readonly facts: readonly ContainerFact[];
+  readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** Reads from the engine. */
+  readonly api: EngineCore["api"];
   /** Whether one of the servers of the engine's host knows a domain. */
   readonly isKnownDomain: (domain: string) => Promise<boolean>;
+  /** Whether a TCP port of another machine can be reached from the engine's host. */
+  readonly isReached: (address: string, port: number) => Promise<boolean>;
 }
 
 export interface CheckedContainer {
@@ -206,7 +213,7 @@ export interface Running extends ForContainers {
   container?(containerId: string): Partial<ContainerStatus>;
   /** Its fields of an explanation, about the containers of this machine that an answer leads to. */
   explained?(containers: readonly ContainerFact[]): Partial<Explanation>;
-  /** Why a name fails on this route, where it knows more than the servers say. */
+  /** Why a name fails, where it knows more than the servers say. */
   causeOf?(failed: FailedName): Cause | undefined;
   /** Its fields of the report of failures; `isMeant` chooses containers. */
   failures?(isMeant: (containerId: string) => boolean): Partial<FailuresReport>;
@@ -339,8 +346,10 @@ export interface EngineCore {
   readonly host: () => EngineHost;
   /** Its nameservers, and its resolv.conf. */
   readonly hostServers: () => Pick<HostUpstreams, "servers" | "resolvConf">;
-  /** Reads a network from the engine. */
-  readonly askNetwork: (name: string) => Promise<NetworkJson | undefined>;
+  /** Reads from the engine. */
+  readonly api: Pick<Engine, "network" | "readOne" | "readList">;
+  /** Its major version, as it is now. */
+  readonly engineVersion: () => number;
   /** Reads a container from the engine again. */
   readonly reinspect: (containerId: string) => void;
   /** Each container's links on the engine's host. */

@@ -317,7 +317,7 @@ export class Answerer {
   #ask(block: Buffer, ask: DockerAsk): number {
     const refused = this.#policed.ask(block, ask);
     if (refused !== UNDECIDED) return refused;
-    this.#trace?.record("names", "it may be a name of the swarm: Docker's resolver is asked");
+    this.#trace?.record("names", `it may be a name of ${ask.whose}: Docker's resolver is asked`);
     return DEFERRED;
   }
 

@@ -3,7 +3,7 @@
  * cannot differ from what happened. All other queries have no trace and record nothing.
  */
 import { presentation } from "../base/dns/name.ts";
-import type { NamesTrace, ReverseName } from "../base/model/visible-names.ts";
+import type { HeldName, NamesTrace, ReverseName } from "../base/model/visible-names.ts";
 import type { UpstreamEvent, StepLayer, Step } from "../base/model/query-record.ts";
 import { missingText, serverText } from "../base/model/server-text.ts";
 import type { Route, Server } from "../base/model/view.ts";
@@ -26,7 +26,7 @@ export class UpstreamJournal {
 
 export class Trace implements NamesTrace {
   /** Why Docker's resolver does not answer, if that keeps the name from being forwarded. */
-  held: string | undefined;
+  held: HeldName | undefined;
   readonly #steps: Step[] = [];
   #upstream: { readonly journal: UpstreamJournal; readonly index: number } | undefined;
 
@@ -69,7 +69,7 @@ export class Trace implements NamesTrace {
     if (pointer === undefined) return this.record("reverse", "not the address of a container on its networks");
     const { target, ask } = pointer;
     if (target === undefined && ask !== undefined)
-      return this.recordAnswer("reverse", "an address of the swarm for which Docker's resolver has no name");
+      return this.recordAnswer("reverse", `an address of ${ask.whose} for which Docker's resolver has no name`);
     if (target === undefined)
       return this.recordAnswer("reverse", "the address of a container whose name is too long for a DNS message");
     this.recordAnswer("reverse", `the address of ${quoted(presentation(target, 0, target.length))}`);
@@ -89,10 +89,10 @@ export class Trace implements NamesTrace {
     this.record("route", `${skipped} skipped: reached from the host, and this container has no external network`);
   }
 
-  /** Records that a name fails which may be a swarm's. */
-  recordHeld(reason: string): void {
-    this.held = reason;
-    this.recordAnswer("names", `not forwarded: ${reason}`);
+  /** Records that a name fails which only Docker's resolver may know. */
+  recordHeld(held: HeldName): void {
+    this.held = held;
+    this.recordAnswer("names", `not forwarded: ${held.reason}`);
   }
 
   /** Records that no rule keeps the name from being forwarded. */

@@ -21,7 +21,6 @@ import { type Report, save, thisMachine } from "./report.ts";
 import { DNS11 } from "./server.ts";
 import type { Line } from "./tally.ts";
 import { benchLocks } from "./locks.ts";
-import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
 import { benchPage } from "./page.ts";
 import { benchPeers } from "./peers.ts";
@@ -53,7 +52,6 @@ const LAST: readonly Part[] = [
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],
   ["ui", "The page of dns11 ui in a browser", benchUi],
-  ["swarm", "Names of a swarm service", benchSwarm],
   ["tls", "A cache miss by TLS beside one by TCP", async () => await benchTls(pace)],
   [
     "names",

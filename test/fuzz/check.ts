@@ -216,7 +216,7 @@ export class AskedCheck {
       assert.equal(data.length === 0 ? 1 : data.length, at + 1, "a name ends with its last octet");
     } else {
       const size = type === TYPE.A ? 4 : 16;
-      assert.ok(data.length % size === 0 && data.length <= LIMITS.swarmAddresses * size, `${data.length} octets`);
+      assert.ok(data.length % size === 0 && data.length <= LIMITS.askedAddresses * size, `${data.length} octets`);
     }
   }
 }

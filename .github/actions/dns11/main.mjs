@@ -560,43 +560,32 @@ var DECLARED_LIMITS = {
   labelCharsShown: 80,
   labelProblemChars: 240
 };
-var SWARM_LIMITS = {
+var ASKED_LIMITS = {
   /**
    * How long an answer of Docker's resolver is repeated, and for how long clients may keep it: two seconds together. It
-   * knows of a change as soon as gossip does; nothing else would tell dns11.
+   * knows of a change on another machine as soon as gossip does; nothing else would tell dns11.
    */
-  swarmFreshMs: 1e3,
-  swarmTtlSeconds: 1,
+  askedFreshMs: 1e3,
+  askedTtlSeconds: 1,
   /**
    * While Docker's resolver does not answer, its last answers stand in for so long: longer than a restart or an upgrade
    * of dockerd takes. Services keep their addresses meanwhile, tasks may not. After that their names fail.
    */
-  swarmLastKnownMs: 6e5,
+  askedLastKnownMs: 6e5,
   /** How long one question waits for Docker's resolver; then it counts as away, for all questions of the next second. */
-  swarmAskMs: 2e3,
-  swarmAwayMs: 1e3,
+  askedWaitMs: 2e3,
+  askedAwayMs: 1e3,
   /** Names of one container whose last answers are kept; the oldest gives way. */
-  swarmNamesKept: 512,
+  askedNamesKept: 512,
   /** Addresses of one answer; the rest is left out. */
-  swarmAddresses: 1024,
+  askedAddresses: 1024,
   /** Questions that one query may need: a declared name can lead to several. */
-  swarmPasses: 10,
+  askedPasses: 10,
   /**
    * Names of one container that Docker's resolver does not know, each of which it logs. A container that asks for more
-   * gets SERVFAIL for them, unless they were unknown within `swarmFreshMs`.
+   * gets SERVFAIL for them, unless they were unknown within `askedFreshMs`.
    */
-  swarmUnknown: { burst: 40, perSecond: 20 },
-  /** How often the engine's list of a network's services is read, and how soon again if a name is not in it. */
-  swarmPollMs: 1e4,
-  swarmPollAgainMs: 1e3,
-  /** Networks whose list is read in one round; with more, they take turns. */
-  swarmNetworks: 32,
-  /** Bytes of one list, and its services and tasks. A longer one is not read; of more tasks, the rest is left out. */
-  swarmListBytes: 2 * 1024 * 1024,
-  swarmServices: 1024,
-  swarmTasks: 8192,
-  /** How long a service that is no longer listed keeps its name from going upstream: it may have no healthy task. */
-  swarmServiceMs: 36e5
+  askedUnknown: { burst: 40, perSecond: 20 }
 };
 var LOG_LIMITS = {
   /** A line with the same subject and text is logged once in this time, with the number of those held back. */
@@ -1018,7 +1007,7 @@ var LIMITS = {
   /** Queries in one API response: the most recent. */
   queriesReturned: 1e4,
   ...DECLARED_LIMITS,
-  ...SWARM_LIMITS,
+  ...ASKED_LIMITS,
   /**
    * Queries by links of nobody that is known yet: waiting, and for how long. A container is known some 20 ms after its start, on a busy
    * machine later; its C library asks again after 2.5 s at the earliest.

@@ -161,6 +161,8 @@ export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
   readonly kind: LocalSource;
+  /** How long clients may keep that it denies a name; undefined for as long as any name of ours. */
+  readonly denialSeconds?: number;
   /** Domains that it has all names of: none below them is forwarded. */
   readonly zones?: readonly string[];
   /** MISS, FOUND, DECLARED or ASKED (the result is in `search`), or DENIED. */
@@ -172,9 +174,8 @@ export interface VisibleNames {
 }
 
 /**
- * A name that only Docker's own resolver knows, because another machine of a swarm may hold it, and what that
- * resolver answered. The container side decides which names these are; the query side asks.
- * What to ask of Docker's resolver.
+ * What to ask of Docker's own resolver: a name that only it knows, because another machine may hold it. The container side decides which
+ * names these are; the query side asks.
  */
 export interface DockerAsk {
   /** Wire labels without the terminating zero: the name as that resolver knows it. */
@@ -187,8 +188,10 @@ export interface DockerAsk {
   readonly isGuarded: boolean;
   /** No upstream has such a name, so its other types are empty and not forwarded. */
   readonly isOnlyHere: boolean;
-  /** It is known to be the swarm's: unknown to Docker's resolver, it has no healthy task and is denied. */
+  /** Where Docker's resolver does not know it, nobody has it. */
   readonly isDenied: boolean;
+  /** Of what it is a name or an address, for people: "the swarm", for example. */
+  readonly whose: string;
 }
 
 export type DockerAnswer =
@@ -209,6 +212,11 @@ export type DockerAnswer =
    * forwarded it and waits.
    */
   | { readonly kind: "away"; readonly reason: string; readonly isOfName?: boolean };
+
+/** Why a name is not forwarded that may be of this. */
+export interface HeldName extends Pick<DockerAsk, "whose"> {
+  readonly reason: string;
+}
 
 /** What Docker's resolver answered one client. */
 export interface DockerAnswers {

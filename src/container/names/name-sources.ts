@@ -2,7 +2,8 @@
  * NameSources: the sources of names in order of precedence, as docs/names.md lists them: those of the core, each in a folder beside this
  * file, and those that features make for a directory or share between directories.
  */
-import type { VisibleNames } from "../../base/model/visible-names.ts";
+import type { AddressOwner } from "../../api/names.ts";
+import type { OwnName, VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
@@ -11,7 +12,6 @@ import type { SharedNames } from "./shared-names.ts";
 import type { Labels } from "../facts/labels.ts";
 import type { NameSettings } from "./source/name-settings.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
-import { SwarmNetworks } from "./swarm/swarm-networks.ts";
 import type { OtherMachines } from "./zone/member.ts";
 
 /** The order of precedence. At one place, sources of features come behind those of the core, in the order of the list of features. */
@@ -65,6 +65,8 @@ export interface NameContext {
 
 interface NameSourcesParts extends Omit<NameContext, "namesOf" | "machines"> {
   readonly settings: NameSettings;
+  /** Whether Docker's resolver answers for networks of several machines, of which no source has it asked. */
+  readonly leavesToDocker: boolean;
   /** Those that features make: each time as many, in one order. */
   readonly makeNames: ((context: NameContext) => readonly PlacedNames[]) | undefined;
   /** The names of features that outlive a reload. */
@@ -75,24 +77,23 @@ export class NameSources {
   // Other parts talk to these.
   readonly declared: DeclaredNames;
   readonly engineHost: EngineHostName;
-  readonly swarm: SwarmNetworks;
+  readonly #networks: DockerNetworks;
+  readonly #leavesToDocker: boolean;
   readonly #inOrder: readonly NameSource[];
   /** All but those that are shared. Docker's networks come first, because others look into them. */
   readonly #own: readonly NameSource[];
 
-  constructor({ settings, makeNames, shared, ...parts }: NameSourcesParts) {
+  constructor({ settings, leavesToDocker, makeNames, shared, ...parts }: NameSourcesParts) {
     const { networks, networkOf, onChange } = parts;
     const context: NameContext = {
       ...parts,
       machines: shared?.machines,
       namesOf: (stopped, labels) => this.#inOrder.flatMap((each) => each.namesOf?.(stopped, labels) ?? []),
     };
-    this.swarm = new SwarmNetworks(settings, networks, onChange);
     this.declared = new DeclaredNames(settings, onChange);
     this.engineHost = new EngineHostName(settings, networkOf);
     const ofCore: Partial<Record<NamePlace, NameSource>> = {
-      swarm: this.swarm,
-      networks: this.swarm.unlessLeft(networks),
+      networks,
       declared: this.declared,
       "engine-host": this.engineHost,
     };
@@ -105,11 +106,32 @@ export class NameSources {
     this.#inOrder = NAME_PLACES.flatMap((place) =>
       placed.filter((each) => each.place === place).map(({ source }) => source),
     );
-    this.#own = [networks, ...this.#inOrder.filter((each) => !elsewhere.includes(each))];
+    this.#own = [networks, ...this.#inOrder.filter((each) => each !== networks && !elsewhere.includes(each))];
+    this.#networks = networks;
+    this.#leavesToDocker = leavesToDocker && !this.#inOrder.some(({ asksDocker }) => asksDocker === true);
+  }
+
+  /** Whether Docker's resolver answers for a container all that is not added to Docker's names. */
+  isLeftToDocker(container: ContainerFact, node: NodeContext | undefined): boolean {
+    return this.#leavesToDocker && node === undefined && this.#networks.acrossMachines(container).length > 0;
   }
 
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames[] {
-    return this.#inOrder.flatMap((source) => source.namesFor(container, node) ?? []);
+    const isLeft = this.isLeftToDocker(container, node);
+    const sources = isLeft ? this.#inOrder.filter((source) => source !== this.#networks) : this.#inOrder;
+    return sources.flatMap((source) => source.namesFor(container, node) ?? []);
+  }
+
+  ownerOf(container: ContainerFact, address: string): AddressOwner | undefined {
+    for (const source of this.#inOrder) {
+      const owner = source.ownerOf?.(container, address);
+      if (owner !== undefined) return owner;
+    }
+    return undefined;
+  }
+
+  *allNames(): Iterable<OwnName> {
+    for (const source of this.#inOrder) yield* source.allNames?.() ?? [];
   }
 
   namesForHost(host: HostContext): VisibleNames[] {

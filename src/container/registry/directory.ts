@@ -39,6 +39,8 @@ export interface DirectoryOptions {
   readonly rules?: RouteRules;
   /** What happens where a container that is an upstream server is missing. */
   readonly missingContainer?: MissingContainerSetting;
+  /** Whether Docker's resolver answers all that containers on networks of several machines ask, unless a feature has it asked for names there. */
+  readonly leavesToDocker?: boolean;
   /** Makes the sources of names of features, for the settings of this directory. */
   readonly makeNames?: ((context: NameContext) => readonly PlacedNames[]) | undefined;
   /** The servers of features for domains, as they are now. */
@@ -81,6 +83,7 @@ export class Directory {
       settings: this.#settings,
       networks: this.#networks,
       networkOf: (id) => this.network(id),
+      leavesToDocker: options.leavesToDocker === true,
       containers: () => this.#containers.values(),
       makeNames: options.makeNames,
       shared: options.shared,
@@ -161,6 +164,11 @@ export class Directory {
 
   network(id: string): NetworkFact | undefined {
     return this.#networks.fact(id);
+  }
+
+  /** Those of a container on which other machines have names, too. */
+  networksAcrossMachines(fact: ContainerFact): readonly NetworkFact[] {
+    return this.#networks.acrossMachines(fact);
   }
 
   /** Those of containers that run. */
@@ -307,7 +315,7 @@ export class Directory {
       denied: this.#denied,
       ofFeatures: this.#options.featureRoutes?.() ?? [],
       host: this.#host,
-      isLeftToDocker: this.names.swarm.leavesToDocker(fact, node),
+      isLeftToDocker: this.names.isLeftToDocker(fact, node),
       replacesDocker: this.#options.replacesDocker === true,
     });
   }

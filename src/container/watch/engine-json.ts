@@ -151,10 +151,6 @@ export interface InfoJson {
   readonly ID?: string;
   readonly Name?: string;
   readonly SecurityOptions?: readonly string[] | null;
-  readonly Swarm?: {
-    readonly RemoteManagers?: readonly { readonly Addr?: string }[] | null;
-    readonly NodeAddr?: string;
-  };
 }
 
 /** A shape that has every member of the type. */
@@ -244,7 +240,4 @@ export const EVENT_SHAPE = {
 
 export const VERSION_SHAPE = { Version: true, ApiVersion: true } as const satisfies ShapeOf<VersionJson>;
 
-export const INFO_SHAPE = {
-  ...{ ID: true, Name: true, SecurityOptions: true },
-  Swarm: { RemoteManagers: { Addr: true }, NodeAddr: true },
-} as const satisfies ShapeOf<InfoJson>;
+export const INFO_SHAPE = { ID: true, Name: true, SecurityOptions: true } as const satisfies ShapeOf<InfoJson>;

@@ -28,14 +28,6 @@ import {
   type VersionJson,
   engineShapes,
 } from "./engine-json.ts";
-import {
-  SERVICE_SHAPE,
-  type ServiceJson,
-  TASK_SHAPE,
-  type TaskJson,
-  VERBOSE_NETWORK_SHAPE,
-  type VerboseNetworkJson,
-} from "./swarm-json.ts";
 
 export interface EngineInfo {
   readonly id: string;
@@ -67,7 +59,6 @@ interface Modem {
 }
 
 interface ModemRequest {
-  /** Ends with a question mark where `options` are its parameters. */
   readonly path: string;
   readonly method: "GET";
   readonly abortSignal: AbortSignal;
@@ -78,7 +69,8 @@ interface ModemRequest {
   readonly isStream: true;
 }
 
-interface Request {
+export interface EngineRequest {
+  /** Ends with a question mark where `options` are its parameters. */
   readonly path: string;
   readonly shape: Shape;
   readonly options?: object;
@@ -192,18 +184,17 @@ export class Engine {
     return await orUndefined(this.#get<NetworkJson>({ path: `/networks/${id}`, shape: this.#shapes.network }));
   }
 
-  /** The services and tasks of a swarm network, as gossip has them on this machine; undefined without such a network. */
-  async swarmNetwork(id: string): Promise<VerboseNetworkJson | undefined> {
-    const [network] = await this.#values<VerboseNetworkJson>({
-      ...{ path: `/networks/${encodeURIComponent(id)}?`, options: { verbose: true }, shape: VERBOSE_NETWORK_SHAPE },
-      ...{ notHere: [404], bytesMax: LIMITS.swarmListBytes },
-    });
-    return network;
+  /** What a feature reads; undefined where the engine says by a status of `notHere` that it has no such thing. */
+  async readOne<T>(request: EngineRequest): Promise<T | undefined> {
+    const [value] = await this.#values<T>(request);
+    return value;
   }
 
-  /** Undefined unless this engine is a manager of a swarm. */
-  async swarmServices(): Promise<readonly ServiceJson[] | undefined> {
-    return await this.#swarmList<ServiceJson>("/services", SERVICE_SHAPE);
+  /** A list, in the same way. */
+  async readList<T>(request: EngineRequest): Promise<readonly T[] | undefined> {
+    let isHere = true;
+    const list = await this.#values<T>(request, true, () => (isHere = false));
+    return isHere ? list : undefined;
   }
 
   /** All networks, without their containers. */
@@ -227,45 +218,20 @@ export class Engine {
     return merged(await Promise.all(replies));
   }
 
-  /** The tasks that should run; undefined unless this engine is a manager. */
-  async swarmTasks(): Promise<readonly TaskJson[] | undefined> {
-    const filters = JSON.stringify({ "desired-state": ["running"] });
-    return await this.#swarmList<TaskJson>("/tasks?", TASK_SHAPE, { filters });
-  }
-
-  /** The addresses of the other managers of its swarm, as this engine knows them. */
-  async swarmManagers(): Promise<readonly string[]> {
-    const info = await this.#get<InfoJson>({ path: "/info", shape: INFO_SHAPE, silentMs: LIMITS.listMs });
-    const addresses = (info.Swarm?.RemoteManagers ?? []).flatMap(({ Addr: text = "" }) => hostOf(text) ?? []);
-    return addresses.filter((each) => each !== info.Swarm?.NodeAddr);
-  }
-
-  /** Undefined unless this engine is a manager; what other machines have written may be long. */
-  async #swarmList<T>(path: string, shape: Shape, options: object = {}): Promise<readonly T[] | undefined> {
-    let isHere = true;
-    const notHere = [406, 503];
-    const list = await this.#values<T>(
-      { path, shape, options, notHere, bytesMax: LIMITS.swarmListBytes },
-      true,
-      () => (isHere = false),
-    );
-    return isHere ? list : undefined;
-  }
-
   async #list<T>(path: string, shape: Shape, options: object = {}): Promise<readonly T[]> {
     return await this.#values<T>({ path, shape, options, silentMs: LIMITS.listMs }, true);
   }
 
-  async #get<T>(request: Request): Promise<T> {
+  async #get<T>(request: EngineRequest): Promise<T> {
     const [value] = await this.#values<T>(request);
     return value as T;
   }
 
-  async #values<T>(request: Request, isList = false, onNotHere?: () => void): Promise<T[]> {
+  async #values<T>(request: EngineRequest, isList = false, onNotHere?: () => void): Promise<T[]> {
     return await this.#explained(this.#read<T>(request, isList, onNotHere));
   }
 
-  async #read<T>(request: Request, isList: boolean, onNotHere?: () => void): Promise<T[]> {
+  async #read<T>(request: EngineRequest, isList: boolean, onNotHere?: () => void): Promise<T[]> {
     const { path, shape, silentMs = LIMITS.inspectMs, signal, bytesMax = LIMITS.engineReplyBytes } = request;
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(timedOut(path, silentMs)), silentMs).unref();
@@ -320,7 +286,7 @@ export class Engine {
     }
   }
 
-  async #dial({ path, options = {}, notHere = [] }: Request, abortSignal: AbortSignal): Promise<IncomingMessage> {
+  async #dial({ path, options = {}, notHere = [] }: EngineRequest, abortSignal: AbortSignal): Promise<IncomingMessage> {
     const statusCodes = Object.fromEntries([200, ...notHere].map((status) => [status, true]));
     const reply = await new Promise<IncomingMessage>((resolve, reject) => {
       const request: ModemRequest = { path, method: "GET", options, abortSignal, statusCodes, isStream: true };
@@ -383,9 +349,4 @@ async function orUndefined<T>(call: Promise<T>): Promise<T | undefined> {
     if (codeOf(error) === "ENGINE_NOT_FOUND") return undefined;
     throw error;
   }
-}
-
-/** Reads ADDRESS:PORT, or [ADDRESS]:PORT. */
-function hostOf(text: string): string | undefined {
-  return /^\[?([0-9a-f.:]+?)\]?:\d+$/i.exec(text)?.[1];
 }

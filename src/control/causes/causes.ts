@@ -10,7 +10,7 @@ import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCau
 import { lostAliasCauses } from "./lost-aliases.ts";
 import { hostGatewayCauses, notNameCauses, oddCharacterCauses, suffixCauses } from "./not-names.ts";
 import { connectCommand, joinNetwork, moveCause } from "./reconnect.ts";
-import { type Situation, cause } from "./situation.ts";
+import { type Situation, cause, isSingleLabel } from "./situation.ts";
 import { dockerCauses, upstreamCauses } from "./upstream-causes.ts";
 
 const ALLOW_FOR = "15m";
@@ -81,7 +81,7 @@ function failureCauses(situation: Situation): Cause[] {
     ...suffixCauses(situation),
   ];
   if (others.length > 0) return others;
-  const isSingle = !situation.name.replace(/\.$/, "").includes(".");
+  const isSingle = isSingleLabel(situation.name);
   // A name with dots that resembles a container's is more likely one of the outside world.
   const similar = isSingle ? similarCauses(situation) : [];
   if (similar.length > 0) return similar;

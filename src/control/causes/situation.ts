@@ -2,11 +2,12 @@
  * Situation: everything that causes are derived from: a question and its result in one container, and what is known about
  * all containers and the upstream servers of the name. Nothing here is found out by a query.
  */
+import { bareName } from "../../base/dns/name.ts";
 import type { Cause, CauseCode, LastingFix } from "../../api/causes.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { FormerAddress, FormerName } from "../../container/registry/former-addresses.ts";
 import type { TlsFailure } from "../../base/model/view.ts";
-import type { SwarmPlace } from "../../base/model/swarm-place.ts";
+import type { HeldName } from "../../base/model/visible-names.ts";
 import type { KnownContainer, KnownContainers } from "./known-container.ts";
 
 /** The upstream servers for a name. */
@@ -103,14 +104,14 @@ export interface Situation {
   readonly unroutable?: { readonly addresses: readonly string[]; readonly from: string } | undefined;
   /** The containers that have the name on a network of the client which keeps its containers apart. */
   readonly apart?: readonly ApartPlace[] | undefined;
-  /** Why the name is not forwarded, because it may be one of a swarm. */
-  readonly held?: string | undefined;
+  /** Why the name is not forwarded: only Docker's resolver may know it. */
+  readonly held?: HeldName | undefined;
   /** A policy refuses the name now. */
   readonly policy?: PolicyRefusal | undefined;
   /** The answer is a local decision about a special name. */
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;
-  /** What a feature knows of a name that servers were asked for in vain. */
+  /** What a feature knows of a name that no container of this engine has. */
   readonly ofFeature?: Cause | undefined;
   /** The zone of dns11's own that the name is below, and which of its sources has it. */
   readonly ownZone?: { readonly zone: string; readonly source: string } | undefined;
@@ -121,10 +122,6 @@ export interface Situation {
   readonly former?: readonly FormerAddress[];
   /** What running containers were called, the oldest first. */
   readonly formerNames?: readonly FormerName[];
-  /** The swarm service that has the name, as the engine listed it last. */
-  readonly swarmService: SwarmPlace | undefined;
-  /** A swarm network of the client of which gossip has lost all other machines. */
-  readonly swarmAlone?: { readonly network: string; readonly forMs: number } | undefined;
   /** Of services with one name, a client gets that of its own project. */
   readonly prefersOwnProject: boolean;
   /** The addresses at which dns11 answers the client. */
@@ -141,6 +138,10 @@ interface CauseParts {
   readonly about?: string;
   readonly lastingFix?: LastingFix | null;
   readonly isBreaking?: boolean;
+}
+
+export function isSingleLabel(name: string): boolean {
+  return !bareName(name).includes(".");
 }
 
 export function cause(code: CauseCode, sentence: string, parts: CauseParts = {}): Cause {

@@ -2,12 +2,10 @@
  * UpstreamCauses: why a name of the outside world fails, or what is no container's name: what upstream servers were queried,
  * and in what state they are.
  */
-import { bareName } from "../../base/dns/name.ts";
 import type { Cause } from "../../api/causes.ts";
-import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import { commandOf } from "../../base/lib/text.ts";
+import type { HeldName } from "../../base/model/visible-names.ts";
 import { serviceChange } from "./fixes.ts";
-import { NOT_QUERIED, type RouteState, type Situation, cause } from "./situation.ts";
+import { NOT_QUERIED, type RouteState, type Situation, cause, isSingleLabel } from "./situation.ts";
 import type { KnownContainer } from "./known-container.ts";
 
 /** The origin of servers that a container has by --dns. */
@@ -31,11 +29,8 @@ const IN_OWN_ZONE: ReadonlyMap<string, string> = new Map([
 ]);
 
 export function upstreamCauses(situation: Situation): Cause[] {
-  const { name, failure, route, owner, isSpecial, ownZone, swarmService, swarmAlone, held } = situation;
-  if (swarmService?.tasks === 0) return [taskCause(swarmService)];
-  if (failure === "NXDOMAIN" && swarmService !== undefined && isSlotOf(name, swarmService)) {
-    return [slotCause(name, swarmService)];
-  }
+  const { name, failure, route, owner, isSpecial, ownZone, held } = situation;
+  if (situation.ofFeature !== undefined) return [situation.ofFeature];
   if (held !== undefined) return [cause("not-forwarded", heldText(name, held), { fix: "dns11 doctor" })];
   if (route?.isRefused === true) {
     const advice = "set forward: true there if these machines may use the host's servers";
@@ -43,10 +38,9 @@ export function upstreamCauses(situation: Situation): Cause[] {
       cause("not-forwarded", `nothing is forwarded for ${owner.name}, which the setting listen names`, { advice }),
     ];
   }
-  const isSingle = !name.replace(/\.$/, "").includes(".");
+  const isSingle = isSingleLabel(name);
   if (ownZone !== undefined && !situation.isFromUpstream) return zoneCauses(name, failure, ownZone);
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];
-  if (swarmAlone !== undefined && mayBeSwarms(name, swarmAlone.network)) return [aloneCause(name, swarmAlone)];
   if (isSingle && failure !== undefined && DENIED.has(failure)) {
     return [cause("unknown-name", `no container on this engine has the name "${name}"`)];
   }
@@ -65,7 +59,6 @@ export function upstreamCauses(situation: Situation): Cause[] {
     const source = by === undefined ? "" : ` (${by})`;
     return [cause("not-forwarded", `names in "${domain}" are never forwarded${source}`)];
   }
-  if (situation.ofFeature !== undefined) return [situation.ofFeature];
   if (failure === "NXDOMAIN") return notFound(situation);
   if (failure !== "SERVFAIL" && failure !== "REFUSED") return [];
   if (servers.length === 0 && withheld.length > 0) {
@@ -186,39 +179,8 @@ function zoneCauses(
   return [cause("not-forwarded", sentence, { fix: "dns11 doctor" })];
 }
 
-function taskCause({ service, network }: SwarmPlace): Cause {
-  const sentence = `the swarm service "${service ?? ""}" has no running, healthy task on ${network}, so it has no name`;
-  return cause("no-healthy-task", sentence, {
-    fix: commandOf("docker", "service", "ps", service ?? ""),
-    isBreaking: true,
-  });
-}
-
-function isSlotOf(name: string, { name: service }: SwarmPlace): boolean {
-  const [own, after] = [name.toLowerCase(), `${service.toLowerCase()}.`];
-  return own.startsWith(after) && /^(?:\d+|[a-z0-9]{25})(?:\.|$)/.test(own.slice(after.length));
-}
-
-function slotCause(name: string, { service, network }: SwarmPlace): Cause {
-  const sentence = `the swarm service "${service ?? ""}" has no running, healthy task on ${network} that "${name}" names`;
-  return cause("no-healthy-task", sentence, { fix: commandOf("docker", "service", "ps", service ?? "") });
-}
-
-function heldText(name: string, reason: string): string {
-  return `"${name}" may be a name of the swarm, so it is not forwarded while ${reason}`;
-}
-
-/** A single label, `tasks.NAME`, or either on the network. */
-function mayBeSwarms(name: string, network: string): boolean {
-  const bare = bareName(name);
-  const suffix = `.${network.toLowerCase()}`;
-  const inside = bare.endsWith(suffix) ? bare.slice(0, -suffix.length) : bare;
-  return !inside.replace(/^tasks\./, "").includes(".");
-}
-
-function aloneCause(name: string, { network, forMs }: NonNullable<Situation["swarmAlone"]>): Cause {
-  const sentence = `"${name}" may run on another machine, but gossip has brought none on ${network} for ${Math.round(forMs / 1000)} seconds`;
-  return cause("swarm-alone", sentence, { fix: "dns11 doctor" });
+function heldText(name: string, { whose, reason }: HeldName): string {
+  return `"${name}" may be a name of ${whose}, so it is not forwarded while ${reason}`;
 }
 
 /** The name does not exist, upstream or anywhere. */

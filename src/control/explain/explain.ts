@@ -9,6 +9,7 @@ import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../contain
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { type ParsedQuestion, questionQuery } from "../../base/model/name-query.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
+import type { HeldName } from "../../base/model/visible-names.ts";
 import { DROPPED, SLOT_BYTES } from "../../query/ports.ts";
 import type { Client } from "../../query/client/client.ts";
 import { Trace } from "../../query/trace.ts";
@@ -43,7 +44,7 @@ type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "re
   /** Over UDP; the reply is the one over TCP. */
   readonly isTruncated?: boolean;
   /** Why Docker's resolver kept it from being forwarded. */
-  readonly held?: string | undefined;
+  readonly held?: HeldName | undefined;
   readonly fromSearch?: Explanation["fromSearch"] | undefined;
   /** The reply for the other type of address. */
   readonly other?: Explanation["otherFamily"] | undefined;
@@ -190,14 +191,14 @@ async function explanation(
   const owner = namespaceOwner(containers.facts, fact);
   const { reply, answeredBy, notServed, notQueried } = resolved;
   const situations = await Situations.open(ports);
-  const owners = ownersOf(
+  const { owners, here } = ownersOf(
     addressesIn(reply?.answers ?? []),
     situations.known,
     situations.known.byId(owner.id),
-    (address) => containers.swarm?.placeOf(owner, address),
+    (address) => containers.elsewhere?.ownerOf(owner, address),
   );
-  const apart = owners.length === 0 ? [] : apartPlaces(await containers.networks(), fact, owner, owners, situations);
-  const ofFeatures = containers.ofFeatures.explanation(factsOf(owners, containers.facts));
+  const apart = owners.length === 0 ? [] : apartPlaces(await containers.networks(), fact, owner, here, situations);
+  const ofFeatures = containers.ofFeatures.explanation(factsOf(here, containers.facts));
   const isAnswered = reply !== null && reply.answers.length > 0;
   const why = await situations.withFiles(() => {
     const situation = situations.of(fact, owner, {
@@ -265,7 +266,7 @@ function apartPlaces(
   if ((onDefaultBridge?.links.length ?? 0) > 0) apart.delete(DEFAULT_BRIDGE);
   const own = [...endpoints.map(({ networkName }) => networkName), ...(onDefaultBridge ? [DEFAULT_BRIDGE] : [])];
   const open = own.filter((each) => !apart.has(each) && isUserDefined(each));
-  const names = new Set(owners.flatMap(({ container, swarm }) => (swarm === undefined ? [container] : [])));
+  const names = new Set(owners.map(({ container }) => container));
   return [...names].slice(0, OWNERS_SHOWN).flatMap((container): ApartPlace[] => {
     if (container === self || container === client) return [];
     const there = known.all.find((each) => each.name === container)?.endpoints.map(({ networkName }) => networkName);
@@ -304,9 +305,8 @@ function otherServers(
   return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
 }
 
-/** Those of this machine. */
 function factsOf(owners: readonly AddressOwner[], facts: ReadonlyMap<string, ContainerFact>): readonly ContainerFact[] {
-  const names = new Set(owners.flatMap(({ swarm, container }) => (swarm === undefined ? [container] : [])));
+  const names = new Set(owners.map(({ container }) => container));
   return [...facts.values()].filter(({ name }) => names.has(name)).slice(0, OWNERS_SHOWN);
 }
 

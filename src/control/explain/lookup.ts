@@ -81,8 +81,8 @@ export async function lookup(
         addressesIn(found?.reply.answers ?? []),
         await knownRunning(containers),
         runningContainer(owner),
-        (address) => containers.swarm?.placeOf(owner, address),
-      ),
+        (address) => containers.elsewhere?.ownerOf(owner, address),
+      ).owners,
     };
   } finally {
     namespace.close();

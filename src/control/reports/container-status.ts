@@ -7,7 +7,6 @@ import type { Attachment } from "../../container/attach/attachment.ts";
 import { type Decision, sharedText } from "../../container/attach/decision.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
-import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { View } from "../../base/model/view.ts";
 import { presentation } from "../../base/dns/name.ts";
@@ -57,7 +56,6 @@ function stateOf(decision: Decision, attachment: Attachment | undefined): Omit<C
 function containerStatus(fact: ContainerFact, decision: Decision, containers: Containers): ContainerStatus {
   const { node, ...ofFeatures } = containers.ofFeatures.status(fact.id);
   const { project, service } = namedContainer(fact);
-  const swarm = swarmOf(fact, containers);
   const attachment = decision.kind === "serve" ? containers.attachmentOf(fact.id) : undefined;
   const mounted = attachment === undefined ? undefined : mountedResolvConf(fact, fact);
   const mount = mounted === undefined ? undefined : `${mounted} is mounted over its resolv.conf`;
@@ -70,7 +68,6 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     service,
     networks: fact.endpoints.map(({ networkName }) => networkName),
     ...(warning !== "" && { warning }),
-    ...(swarm.length > 0 && { swarm }),
     ...ofFeatures,
   };
   if (decision.kind === "skip") {
@@ -108,14 +105,6 @@ function listenerStatus(fact: ContainerFact, containers: Containers): Partial<Co
 
 function hasQueried(attachment: Attachment | undefined): boolean {
   return (attachment?.endpoint?.counters["queries"] ?? 0) > 0;
-}
-
-/** The services that it is a task of. */
-function swarmOf(fact: ContainerFact, { swarm }: Containers): SwarmPlace[] {
-  const places = fact.endpoints.flatMap(({ ipv4, ipv6 }) =>
-    [ipv4, ipv6].flatMap((address) => (address === undefined ? [] : (swarm?.placeOf(fact, address) ?? []))),
-  );
-  return places.filter(({ service }) => service !== null);
 }
 
 function attachmentStatus(

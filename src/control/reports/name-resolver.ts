@@ -305,11 +305,12 @@ export async function listNames(
       if (listed === undefined) continue;
       if (filter === undefined || listed.owners.some(({ containerId }) => wanted.has(containerId))) add(listed);
     }
-    // Of all names, those of the swarm that no container of this engine has.
-    for (const own of view === undefined && filter === undefined ? (ports.containers.swarm?.names() ?? []) : []) {
+    for (const own of view === undefined && filter === undefined
+      ? (ports.containers.elsewhere?.allNames() ?? [])
+      : []) {
       yield;
       const others = byName.get(own.name) ?? [];
-      if (!others.some(({ endpoint }) => endpoint?.networkName === own.network)) add(swarmName(own));
+      if (!others.some(({ endpoint }) => endpoint?.networkName === own.network)) add(nameElsewhere(own));
     }
   };
   await inSlices(eachName());
@@ -330,7 +331,7 @@ function entriesFirst(names: readonly ListedName[]): readonly ListedName[] {
   return [...listed.filter(isEntry), ...listed.filter((each) => !isEntry(each))];
 }
 
-function swarmName({ name, network, source, records = [], ...found }: OwnName): ListedName {
+function nameElsewhere({ name, network, source, records = [], ...found }: OwnName): ListedName {
   const addresses = addressTexts(found);
   return { name, network: network ?? null, source, records, state: "resolves", addresses, owners: [], isId: false };
 }

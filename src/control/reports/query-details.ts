@@ -65,11 +65,11 @@ export class QueryDetails {
 
   #detailed(query: QueryReport, knowledge: Knowledge): QueryReport {
     const { known, clients, situations, causes } = knowledge;
-    const { facts, swarm } = this.#ports.containers;
+    const { facts, elsewhere } = this.#ports.containers;
     const client = clients.get(query.container);
     const fact = client && facts.get(client.id);
-    const owners = ownersOf(query.addresses, known, client, (address) =>
-      fact === undefined ? undefined : swarm?.placeOf(namespaceOwner(facts, fact), address),
+    const { owners } = ownersOf(query.addresses, known, client, (address) =>
+      fact === undefined ? undefined : elsewhere?.ownerOf(namespaceOwner(facts, fact), address),
     );
     if (situations === undefined || !isFailure(query)) return { ...query, owners };
     const key = JSON.stringify([query.container, query.name, query.type, query.rcode]);

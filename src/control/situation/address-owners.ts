@@ -3,7 +3,6 @@
  * led.
  */
 import type { AddressOwner } from "../../api/names.ts";
-import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { KnownContainer, KnownContainers } from "../causes/known-container.ts";
 import { composePlaceOf } from "../../container/facts/compose.ts";
 import { namedContainer } from "./find-container.ts";
@@ -15,8 +14,14 @@ export function addressesIn(answers: readonly { readonly type: string; readonly 
   return answers.filter(({ type }) => type === "A" || type === "AAAA").map(({ data }) => data);
 }
 
-/** Finds the service or task of the swarm that has an address, if no container of this engine has it. */
-type ElsewhereOf = (address: string) => SwarmPlace | undefined;
+/** Finds who has an address that no container of this engine has. */
+type ElsewhereOf = (address: string) => AddressOwner | undefined;
+
+interface Owners {
+  readonly owners: readonly AddressOwner[];
+  /** Those that are containers of this engine. */
+  readonly here: readonly AddressOwner[];
+}
 
 /**
  * Networks may have the same subnet: those of the client come first, and before containers of other networks what other
@@ -27,29 +32,28 @@ export function ownersOf(
   known: KnownContainers,
   client: KnownContainer | undefined,
   elsewhereOf: ElsewhereOf = () => undefined,
-): AddressOwner[] {
+): Owners {
   const own = new Set(client?.endpoints.map(({ networkName }) => networkName));
-  return addresses.flatMap((address) => {
+  const here: AddressOwner[] = [];
+  const owners = addresses.flatMap((address) => {
     const places = known.withAddress(address);
     const near = places.find(({ endpoint }) => own.has(endpoint.networkName));
-    const swarm = near === undefined ? elsewhereOf(address) : undefined;
-    if (swarm !== undefined) {
-      const { name: container, network, service } = swarm;
-      return [{ address, container, network, project: null, service, swarm }];
-    }
+    const elsewhere = near === undefined ? elsewhereOf(address) : undefined;
+    if (elsewhere !== undefined) return [elsewhere];
     const place = near ?? places[0];
     if (place === undefined) return [];
     const { container, endpoint } = place;
-    return [
-      {
-        address,
-        container: container.name,
-        network: endpoint.networkName,
-        project: container.compose?.project ?? null,
-        service: container.compose?.service ?? null,
-      },
-    ];
+    const owner = {
+      address,
+      container: container.name,
+      network: endpoint.networkName,
+      project: container.compose?.project ?? null,
+      service: container.compose?.service ?? null,
+    };
+    here.push(owner);
+    return [owner];
   });
+  return { owners, here };
 }
 
 export const COMPOSE_KEYS: readonly string[] = ["project", "service"];

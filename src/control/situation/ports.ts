@@ -11,10 +11,9 @@ import type { LookupOrder } from "../../container/watch/nsswitch.ts";
 import type { ComposePlace } from "../../container/facts/compose.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { FormerAddress, FormerName } from "../../container/registry/former-addresses.ts";
+import type { NameSources } from "../../container/names/name-sources.ts";
 import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
-import type { OwnName } from "../../base/model/visible-names.ts";
-import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { FailuresReport } from "../../api/failures.ts";
 import type { HistoryReport } from "../../api/history.ts";
@@ -38,18 +37,6 @@ import type { QueryReader } from "../history/query-reader.ts";
 import type { RecordedCause } from "../causes/judged-failure.ts";
 import type { Holder } from "../server/http.ts";
 
-/** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
-interface SwarmView {
-  /** Finds who has an address on the networks of a container. */
-  placeOf(container: ContainerFact, address: string): SwarmPlace | undefined;
-  /** The service that a container's query for a name is about. */
-  serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined;
-  /** A network of a container of which gossip has lost all other machines. */
-  aloneOn(container: ContainerFact): { readonly network: string; readonly forMs: number } | undefined;
-  /** The names on every network with a container of this engine. */
-  names(): Iterable<OwnName>;
-}
-
 /** The running containers and their state. */
 export interface Containers {
   /** The key is the container ID. */
@@ -68,8 +55,8 @@ export interface Containers {
   readonly stopped: () => Promise<readonly StoppedContainer[]>;
   /** The networks of the engine, also those without containers; an answer may be a second old. */
   readonly networks: () => Promise<readonly EngineNetwork[]>;
-  /** Undefined where no engine is followed. */
-  readonly swarm: SwarmView | undefined;
+  /** What no container of this engine has; undefined where no engine is followed. */
+  readonly elsewhere: Pick<NameSources, "ownerOf" | "allNames"> | undefined;
   readonly ofFeatures: FeatureFields;
 }
 
@@ -82,14 +69,18 @@ interface FeatureFields {
   readonly cause: (failed: FailedName) => Cause | undefined;
 }
 
-/** A name that servers were asked for in vain. */
+/** A name that fails in a container, or is not asked for there, and that no container of this engine has. */
 export interface FailedName {
-  /** In lower case, without the dot of the root. */
+  /** As it is asked for. */
   readonly name: string;
-  /** The domain of its route; "." for all names. */
-  readonly domain: string;
-  /** Where that route was configured. */
-  readonly by: string | undefined;
+  /** A response code, NODATA or NOT_QUERIED. */
+  readonly failure: string;
+  /** Whose network namespace the query is from. */
+  readonly client: ContainerFact;
+  /** It is kept from servers: a zone of dns11's own has it, it is special, or Docker's resolver, which may know it, does not answer. */
+  readonly isKept: boolean;
+  /** The route by which servers were asked in vain: its domain, "." for all names, and where it was configured. */
+  readonly route: { readonly domain: string; readonly by: string | undefined } | undefined;
 }
 
 /** Where no feature runs. */

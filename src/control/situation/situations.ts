@@ -27,7 +27,14 @@ import {
   KnownContainers,
 } from "../causes/known-container.ts";
 import { movesOf } from "../causes/reconnect.ts";
-import { NOT_QUERIED, type Move, type RouteState, type Situation, type PolicyRefusal } from "../causes/situation.ts";
+import {
+  NOT_QUERIED,
+  type Move,
+  type RouteState,
+  type Situation,
+  type PolicyRefusal,
+  isSingleLabel,
+} from "../causes/situation.ts";
 import { sharedOwner } from "./find-container.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
@@ -161,28 +168,26 @@ export class Situations {
     const type = parseType(question.typeName);
     const { route, rule } = this.#ports.resolver().rules.forwardingOf(question.name, type, upstreams) ?? {};
     const state = route && this.#stateOf(route, owner, question.name);
-    return {
+    const situation = {
       isSpecial: rule !== undefined && rule !== "local" && rule !== "refused",
       otherFamily: question.failure === undefined ? undefined : this.#answeredFamily(owner, question.name, type),
       ...question,
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: state,
-      ofFeature: this.#causeOfFeature(question, state),
       ownZone: this.#ownZoneOf(owner, question.name),
       policy: refusalNow(this.#ports.policies, owner.id, question.name, type),
       moves: this.#movesSince(owner, bareName(question.name)),
       known: this.known,
       former: this.former,
       formerNames: this.#ports.containers.formerNames(),
-      swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
-      swarmAlone: this.#ports.containers.swarm?.aloneOn(owner),
       prefersOwnProject: this.prefersOwnProject,
       resolvers: [...resolversOf(owner), ...(this.#ports.containers.ofFeatures.status(owner.id).node?.captured ?? [])],
       mountedResolvConf: mountedResolvConf(fact, owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };
+    return { ...situation, ofFeature: this.#causeOfFeature(situation, owner) };
   }
 
   /** That of a container that does not run: what servers it would ask is not known. */
@@ -200,7 +205,6 @@ export class Situations {
       known: this.known,
       former: this.former,
       formerNames: this.#ports.containers.formerNames(),
-      swarmService: undefined,
       prefersOwnProject: this.prefersOwnProject,
       resolvers: [RESOLVER],
       resolvConf: undefined,
@@ -265,11 +269,19 @@ export class Situations {
     return this.#places;
   }
 
-  #causeOfFeature({ name, failure }: NameSituation, route: RouteState | undefined): Situation["ofFeature"] {
-    if (failure === undefined || failure === NOT_QUERIED || route === undefined || route.servers.length === 0)
-      return undefined;
-    const { domain, by } = route;
-    return this.#ports.containers.ofFeatures.cause({ name: bareName(name), domain, by });
+  #causeOfFeature(situation: Situation, client: ContainerFact): Situation["ofFeature"] {
+    const { name, failure, route, held, isSpecial, ownZone, isFromUpstream } = situation;
+    if (failure === undefined) return undefined;
+    const isKept =
+      held !== undefined ||
+      route?.isRefused === true ||
+      (ownZone !== undefined && !isFromUpstream) ||
+      (isSpecial && !isSingleLabel(name));
+    const isAsked = failure !== NOT_QUERIED && !isKept && route?.isLocal === false && route.servers.length > 0;
+    return this.#ports.containers.ofFeatures.cause({
+      ...{ name, failure, client, isKept },
+      route: isAsked ? { domain: route.domain, by: route.by } : undefined,
+    });
   }
 
   #ownZoneOf(owner: ContainerFact, name: string): Situation["ownZone"] {

@@ -144,10 +144,12 @@ class KindInRun implements Running {
 }
 
 function warningsOf(fact: ContainerFact, decision: Decision, { engine, nodes }: Parts): readonly string[] {
-  const joined = engine.directory().names.swarm.joinedBy(fact);
   return nodeWarnings(fact, {
     ...nodes.placeOf(fact),
-    swarmNetworks: joined.map(({ name }) => name),
+    swarmNetworks: engine
+      .directory()
+      .networksAcrossMachines(fact)
+      .map(({ name }) => name),
     reason: decision.kind === "skip" ? decision.reason : undefined,
     isNested: nodes.isNested(fact),
   });
@@ -155,6 +157,6 @@ function warningsOf(fact: ContainerFact, decision: Decision, { engine, nodes }: 
 
 /** Nodes can also be reached in other ways, and the next connection asks again. */
 async function readHostGateway({ engine, nodes }: Parts): Promise<void> {
-  const { ipv4, ipv6 } = gatewayIn(await engine.askNetwork(DEFAULT_BRIDGE).catch(() => undefined));
+  const { ipv4, ipv6 } = gatewayIn(await engine.api.network(DEFAULT_BRIDGE).catch(() => undefined));
   if (nodes.setHostGateway(ipv4 ?? ipv6)) engine.roster().refresh();
 }

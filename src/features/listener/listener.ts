@@ -83,7 +83,7 @@ class ListenerInRun implements Running {
     });
     const builds = new BuildSteps({
       ...engine,
-      bridge: async () => await engine.askNetwork(DEFAULT_BRIDGE),
+      bridge: async () => await engine.api.network(DEFAULT_BRIDGE),
       networkNamed: (name) => engine.directory().networkNamed(name),
       onBridge: engine.putNetwork,
       onChange: () => {

@@ -28,7 +28,7 @@ import { UDP_BYTES_MIN } from "../../base/dns/header.ts";
 import { StreamReader, withLength } from "../../base/lib/stream-reader.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { DEFAULT_BEHAVIOUR } from "../../base/model/behaviour.ts";
-import { presentation } from "../../base/dns/name.ts";
+import { bareName, presentation } from "../../base/dns/name.ts";
 import { bindWaiting } from "../../container/namespace/sockets.ts";
 import { AF_INET, SOCK_STREAM, bindTo, closeQuietly, listenOn, socket } from "../../kernel/libc.ts";
 import { Question } from "../../query/wire/question.ts";
@@ -122,9 +122,11 @@ class MdnsInRun implements Running {
     return [{ domains: [DOMAIN], servers, isLocal: servers.length === 0, by: BY }];
   }
 
-  causeOf({ name, domain, by }: FailedName): Cause | undefined {
-    if (this.#engine === undefined || this.#isStrict || !name.endsWith(`.${DOMAIN}`)) return undefined;
-    if (by === BY) {
+  causeOf({ name: asked, route }: FailedName): Cause | undefined {
+    const name = bareName(asked);
+    if (this.#engine === undefined || this.#isStrict || !name.endsWith(`.${DOMAIN}`) || route === undefined)
+      return undefined;
+    if (route.by === BY) {
       const { problem, remedy } = this.#report ?? {};
       if (problem !== undefined)
         return cause("not-announced", `"${name}" is a name of the local network, and ${problem}`, {
@@ -137,7 +139,7 @@ class MdnsInRun implements Running {
       });
     }
     // Servers that somebody has named for the domain know best.
-    if (domain !== "." || this.#means !== "off") return undefined;
+    if (route.domain !== "." || this.#means !== "off") return undefined;
     const there = daemonsFor("auto").find((each) => isThere(each, this.#engine?.host().root ?? -1));
     const set = "set mdns: auto in the settings file, then dns11 reload";
     const advice = there === undefined ? `${INSTALL}, and ${set}` : set;

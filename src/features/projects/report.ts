@@ -14,7 +14,7 @@ const AT_ONCE = 8;
  * the host's servers know, in which other people's names are. Nothing is found where project names are off or dns11 does not run.
  */
 export async function containersFindings(
-  { facts, isKnownDomain }: CheckedContainers,
+  { facts, isKnownDomain }: Pick<CheckedContainers, "facts" | "isKnownDomain">,
   { status }: Pick<CheckedMachine, "status">,
 ): Promise<readonly Finding[]> {
   if (status?.settings["project-names"]?.value !== true) return [];

@@ -29,7 +29,7 @@ export class AskedAnswers implements DockerAnswers {
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
-    this.#unknown = new RateLimit(LIMITS.swarmUnknown, now);
+    this.#unknown = new RateLimit(LIMITS.askedUnknown, now);
   }
 
   /** Undefined if Docker's resolver must be asked. */
@@ -39,7 +39,7 @@ export class AskedAnswers implements DockerAnswers {
     if (decided !== undefined) return decided;
     const nowMs = this.#now();
     const kept = this.#kept.get(key);
-    if (kept !== undefined && nowMs - kept.atMs < LIMITS.swarmFreshMs) return kept.answer;
+    if (kept !== undefined && nowMs - kept.atMs < LIMITS.askedFreshMs) return kept.answer;
     return nowMs < this.#awayUntilMs ? this.#standIn(key, this.#awayReason) : undefined;
   }
 
@@ -69,7 +69,7 @@ export class AskedAnswers implements DockerAnswers {
     }
     // What it has known it answers itself.
     if (answer.isOfName !== true || this.#kept.has(key)) {
-      this.#awayUntilMs = this.#now() + LIMITS.swarmAwayMs;
+      this.#awayUntilMs = this.#now() + LIMITS.askedAwayMs;
       this.#awayReason = answer.reason;
     }
     return this.#standIn(key, answer.reason);
@@ -87,7 +87,7 @@ export class AskedAnswers implements DockerAnswers {
   refused(key: string): DockerAnswer | undefined {
     if (this.#unknown.has()) return undefined;
     const unknownAtMs = this.#unknownAtMs.get(key) ?? -Infinity;
-    const isRecent = this.#now() - unknownAtMs < LIMITS.swarmFreshMs;
+    const isRecent = this.#now() - unknownAtMs < LIMITS.askedFreshMs;
     return isRecent ? { kind: "unknown" } : { kind: "away", reason: TOO_MANY };
   }
 
@@ -98,7 +98,7 @@ export class AskedAnswers implements DockerAnswers {
 
   #standIn(key: string, reason: string): DockerAnswer {
     const kept = this.#kept.get(key);
-    if (kept === undefined || this.#now() - kept.atMs > LIMITS.swarmLastKnownMs) return { kind: "away", reason };
+    if (kept === undefined || this.#now() - kept.atMs > LIMITS.askedLastKnownMs) return { kind: "away", reason };
     return { ...kept.answer, isLast: true };
   }
 
@@ -111,7 +111,7 @@ export class AskedAnswers implements DockerAnswers {
 function putLimited<T>(all: Map<string, T>, key: string, value: T): void {
   all.delete(key);
   all.set(key, value);
-  if (all.size <= LIMITS.swarmNamesKept) return;
+  if (all.size <= LIMITS.askedNamesKept) return;
   const [oldest] = all.keys();
   if (oldest !== undefined) all.delete(oldest);
 }

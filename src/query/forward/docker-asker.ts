@@ -198,7 +198,7 @@ export class DockerAsker {
       return;
     }
     const sent = { query: asked.message, hasOpt: true, udpSize: 0xffff };
-    queryUdp(fd, 4, sent, LIMITS.swarmAskMs, (result) =>
+    queryUdp(fd, 4, sent, LIMITS.askedWaitMs, (result) =>
       guard.run("upstream", client.number, () =>
         onRecords(
           result.kind === "failed"
@@ -224,7 +224,7 @@ export class DockerAsker {
       this.#release(query);
       return forward(client, next, transport, respond);
     }
-    if (answers.size >= LIMITS.swarmPasses || answers.has(askKey(ask))) return this.#fail(query, RCODE.SERVFAIL, true);
+    if (answers.size >= LIMITS.askedPasses || answers.has(askKey(ask))) return this.#fail(query, RCODE.SERVFAIL, true);
     this.#ask(query, ask);
   }
 
@@ -341,7 +341,7 @@ function recordsOf(message: Buffer, { questionEnd, type, isGuarded }: AskMessage
   resetNameSteps(end);
   let at = questionEnd;
   const all: Uint8Array[] = [];
-  for (let left = u16(message, ANSWERS_AT); left > 0 && all.length < LIMITS.swarmAddresses; left--) {
+  for (let left = u16(message, ANSWERS_AT); left > 0 && all.length < LIMITS.askedAddresses; left--) {
     const fixed = skipName(message, 0, at, end);
     const data = fixed + RECORD_FIXED_BYTES;
     if (fixed === -1 || data > end) break;

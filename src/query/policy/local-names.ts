@@ -18,6 +18,7 @@ import {
   type ReverseName,
   type DockerAnswers,
   type DockerAsk,
+  type HeldName,
 } from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Question } from "../wire/question.ts";
@@ -28,8 +29,8 @@ const TREES = [
 ];
 const SUFFIX_LABELS = 2;
 
-const KNOWN = "a name of the swarm, from Docker's resolver";
-const LAST_KNOWN = "a name of the swarm, from the last answer of Docker's resolver, which does not answer now";
+const KNOWN = "from Docker's resolver";
+const LAST_KNOWN = "from the last answer of Docker's resolver, which does not answer now";
 
 export class LocalNames {
   readonly #behaviour: Behaviour;
@@ -40,8 +41,10 @@ export class LocalNames {
   docker: DockerAnswers | undefined;
   /** It is set while a query is answered: what Docker's resolver must be asked first. */
   pending: DockerAsk | undefined;
-  /** Set then, too: why Docker's resolver does not answer, so that an unknown name may not be forwarded. */
-  unanswered: string | undefined;
+  /** Set then, too: Docker's resolver does not answer, so that an unknown name may not be forwarded. */
+  unanswered: HeldName | undefined;
+  /** Set where a name is denied: how long clients may keep that; undefined for as long as any name of ours. */
+  denialSeconds: number | undefined;
 
   constructor(behaviour: Behaviour) {
     this.#behaviour = behaviour;
@@ -58,11 +61,6 @@ export class LocalNames {
     this.pending = this.unanswered = undefined;
   }
 
-  /** How long clients may keep that a name is denied; undefined for as long as any name of ours. */
-  get denialSeconds(): number | undefined {
-    return this.source === LOCAL_SOURCE.swarm ? LIMITS.swarmTtlSeconds : undefined;
-  }
-
   /** MISS, FOUND, DENIED, DECLARED, or ASKED with what to ask in `pending`. */
   find(name: QuestionName, { names }: View): number {
     for (const source of names) {
@@ -72,6 +70,7 @@ export class LocalNames {
       if (decided === MISS) continue;
       const isForeign = decided === DECLARED && this.search.records?.isForeign === true;
       this.source = isForeign ? LOCAL_SOURCE.otherMachine : source.kind;
+      if (decided === DENIED) this.denialSeconds = source.denialSeconds;
       return decided;
     }
     return MISS;
@@ -86,6 +85,7 @@ export class LocalNames {
 
   #fromDocker(ask: DockerAsk): number {
     const { search } = this;
+    const { whose } = ask;
     const answer = this.docker?.find(ask);
     if (answer === undefined) {
       this.pending = ask;
@@ -93,12 +93,13 @@ export class LocalNames {
     }
     if (answer.kind === "known") {
       const { v4, v6, isLast } = answer;
-      search.trace?.record("names", isLast === true ? LAST_KNOWN : KNOWN);
-      return search.found({ v4, v6, ttlSeconds: LIMITS.swarmTtlSeconds }, ask.isOnlyHere, true);
+      search.trace?.record("names", `a name of ${whose}, ${isLast === true ? LAST_KNOWN : KNOWN}`);
+      return search.found({ v4, v6, ttlSeconds: LIMITS.askedTtlSeconds }, ask.isOnlyHere, true);
     }
     if (answer.kind === "away") {
-      this.unanswered = answer.reason;
-      search.trace?.record("names", `it may be a name of the swarm, and ${answer.reason}`);
+      const { reason } = answer;
+      this.unanswered = { whose, reason };
+      search.trace?.record("names", `it may be a name of ${whose}, and ${reason}`);
       return MISS;
     }
     search.trace?.record("names", "Docker's resolver does not know it");
@@ -109,10 +110,10 @@ export class LocalNames {
   #pointerFromDocker(ask: DockerAsk): ReverseName | undefined {
     const answer = this.docker?.find(ask);
     if (answer === undefined) this.pending = ask;
-    else if (answer.kind === "known") return { target: answer.target, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
-    else if (answer.kind === "away") this.unanswered = answer.reason;
-    // An address that the swarm has is nobody else's: the virtual address of a service, for example, has no name.
-    else if (ask.isDenied) return { target: undefined, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
+    else if (answer.kind === "known") return { target: answer.target, ttlSeconds: LIMITS.askedTtlSeconds, ask };
+    else if (answer.kind === "away") this.unanswered = { whose: ask.whose, reason: answer.reason };
+    // It is nobody else's: the virtual address of a service, for example, has no name.
+    else if (ask.isDenied) return { target: undefined, ttlSeconds: LIMITS.askedTtlSeconds, ask };
     return undefined;
   }
 

@@ -25,7 +25,6 @@ import {
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
-import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
 import type { ComposeProjectText } from "../../base/model/compose.ts";
 import { fingerprintOfFiles } from "../../config/file/files.ts";
 import { readComposeInWorker } from "../../config/file/worker.ts";
@@ -117,8 +116,8 @@ export function containersOf(
     formerNames: () => parts.directory.formerNames.list(),
     stopped: async () => await stopped.list(),
     networks: async () => await networks.list(),
-    get swarm() {
-      return new SwarmPlaces(parts.directory.names.swarm);
+    get elsewhere() {
+      return parts.directory.names;
     },
     ofFeatures,
   };

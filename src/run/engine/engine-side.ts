@@ -34,10 +34,6 @@ import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import type { NameSettings } from "../../container/names/source/name-settings.ts";
-import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
-import type { SwarmNetworks } from "../../container/names/swarm/swarm-networks.ts";
-import type { Engine } from "../../container/watch/engine.ts";
-import { SwarmWatch } from "../../container/watch/swarm-watch.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf, nodeDial } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
@@ -68,7 +64,6 @@ export class EngineSide implements ContainerSide {
   readonly follower: Follower;
   readonly synced: Gate;
   readonly stopped: StoppedContainers;
-  readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
@@ -91,7 +86,6 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
-    this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.names.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
     const { runner, memory } = parts.platform;
     const { host } = link;
@@ -225,7 +219,6 @@ export class EngineSide implements ContainerSide {
   }
 
   async follow(signal: AbortSignal): Promise<void> {
-    this.swarmWatch.start(signal);
     await this.follower.run(signal);
   }
 
@@ -268,7 +261,8 @@ export class EngineSide implements ContainerSide {
       ...platform,
       ...{ host, keep, inherit, startAfter, journal, openSharedEndpoint, openSubnetEndpoint },
       isRootless: info.isRootless,
-      askNetwork: async (name) => await engine.network(name),
+      api: engine,
+      engineVersion: () => this.#link.info.majorVersion,
       reinspect: (id) => this.follower.reinspect([id]),
       links: this.links,
       hostServers: () => this.hostUpstreams,
@@ -402,7 +396,6 @@ export class EngineSide implements ContainerSide {
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
-        if (this.directory.names.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.links.hostChanged();
         for (const each of this.features) each.engineConnected?.();
@@ -562,6 +555,7 @@ function newDirectory(settings: RunSettings, { shared, features, clusterDnsOf, o
     serversMax: serversMax(settings),
     ownAddress: DOCKER_RESOLVER,
     replacesDocker: settings.behaviour.failsOver,
+    leavesToDocker: true,
     names: nameSettings(settings),
     rules: settings.routes,
     missingContainer: settings.upstream.forward.missingContainer,
@@ -578,24 +572,11 @@ function nameSettings(settings: RunSettings): NameSettings {
   const { isStrict, labels, hostName } = settings;
   const always = { labels, hostName };
   return isStrict
-    ? { ...always, health: undefined, choices: undefined, swarm: "as-docker" }
-    : { ...always, health: settings.health, choices: settings.names, swarm: "asked" };
+    ? { ...always, health: undefined, choices: undefined }
+    : { ...always, health: settings.health, choices: settings.names };
 }
 
 /** Docker uses three servers of a list and ignores the others. */
 function serversMax({ behaviour }: RunSettings): number {
   return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
-}
-
-/** The engine's lists of swarm networks, read into the source of these names. */
-function openSwarmWatch(engine: Engine, swarm: () => SwarmNetworks, limitedLog: RateLimitedLog): SwarmWatch {
-  const watch = new SwarmWatch({
-    engine,
-    networks: () => swarm().inUse.map(({ id }) => id),
-    put: (id, list) => swarm().putList(id, list),
-    remove: (id) => swarm().removeList(id),
-    onFailed: (reason) => limitedLog.log("warn", "swarm", { reason }, "cannot list the services of a swarm network"),
-  });
-  swarm().lists.onWanted = (id) => watch.want(id);
-  return watch;
 }

@@ -66,7 +66,7 @@ export class Standalone {
         formerNames: () => [],
         stopped: async () => await stopped.list(),
         networks: async () => await networks.list(),
-        swarm: undefined,
+        elsewhere: undefined,
         ofFeatures: NO_FEATURE_FIELDS,
       },
       inside: access.inside,

@@ -131,7 +131,7 @@ class NodeSide implements ContainerSide {
       formerNames: () => [],
       stopped: async () => await Promise.resolve([]),
       networks: async () => await Promise.resolve([]),
-      swarm: undefined,
+      elsewhere: undefined,
       ofFeatures: { ...ofFeatures, status: (id) => ({ ...ofFeatures.status(id), node: this.#node.report() }) },
     };
     this.repairs = { repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served" };

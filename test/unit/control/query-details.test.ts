@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { SwarmPlace } from "../../../src/base/model/swarm-place.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
@@ -11,8 +10,8 @@ import { LOCAL_ONLY_DEFAULTS } from "../../../src/base/model/upstream-policy.ts"
 import { ForwardingRules } from "../../../src/query/policy/forwarding-rules.ts";
 import { QueryDetails } from "../../../src/control/reports/query-details.ts";
 import type { SituationPorts } from "../../../src/control/situation/situations.ts";
-import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
-import { NO_FEATURE_FIELDS } from "../../../src/control/situation/ports.ts";
+import { aContainer, aRoute, anEndpoint } from "../../support/scripted/builders.ts";
+import { type FailedName, NO_FEATURE_FIELDS } from "../../../src/control/situation/ports.ts";
 import { aReport } from "../support/query-reports.ts";
 
 const web = on("web", anEndpoint({ networkName: "front", names: ["web"], ipv4: "10.0.0.2" }));
@@ -27,20 +26,15 @@ function on(name: string, ...endpoints: ContainerFact["endpoints"]): ContainerFa
   return aContainer({ id: `${name}-id`, name, endpoints });
 }
 
-const ELSEWHERE: SwarmPlace = {
-  network: "right",
-  service: "web",
-  name: "web.1.abc",
-  machine: "192.0.2.5",
-  virtualAddress: null,
-  tasks: 2,
-  machines: 2,
-};
+const ELSEWHERE = { address: "10.9.0.77", container: "web.1.abc", network: "right", project: null, service: "web" };
 
+const SERVER = { from: "host", address: "192.0.2.53", port: 53 } as const;
 const RULES = new ForwardingRules(DEFAULT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
 
 class Ports {
   stoppedCalls = 0;
+  // What features are told of.
+  readonly failed: FailedName[] = [];
 
   details(): QueryDetails {
     const facts = new Map([web, db, left, right, guest].map((fact) => [fact.id, fact]));
@@ -50,17 +44,16 @@ class Ports {
         decisionOf: () => undefined,
         attachmentOf: () => undefined,
         clients: { collect: () => undefined, of: () => undefined, recentOf: () => undefined },
-        viewOf: () => ({ names: [], upstreams: { routes: [], isNdotsSet: false } }),
+        viewOf: () => ({ names: [], upstreams: { routes: [aRoute("", [SERVER])], isNdotsSet: false } }),
         defaultBridge: () => "off",
-        swarm: {
-          placeOf: (container, address) => (container === guest && address === "10.9.0.77" ? ELSEWHERE : undefined),
-          serviceCalled: () => undefined,
-          aloneOn: () => undefined,
-          names: () => [],
+        elsewhere: {
+          ownerOf: (container, address) =>
+            container === guest && address === ELSEWHERE.address ? ELSEWHERE : undefined,
+          allNames: () => [],
         },
         formerAddresses: () => [],
         formerNames: () => [],
-        ofFeatures: NO_FEATURE_FIELDS,
+        ofFeatures: { ...NO_FEATURE_FIELDS, cause: (failed) => void this.failed.push(failed) },
         networks: async () => await Promise.resolve([]),
         stopped: async () => {
           this.stoppedCalls++;
@@ -91,12 +84,8 @@ test("addresses have their containers, in any spelling; others have none", async
   );
 });
 
-test("what another machine of a swarm has, on the networks of the container", async () => {
-  const { owners = [] } = await detailsOf({ container: "guest", addresses: ["10.9.0.77"] });
-  assert.deepEqual(
-    owners.map(({ container, swarm }) => [container, swarm?.machine]),
-    [["web.1.abc", "192.0.2.5"]],
-  );
+test("what another machine has, on the networks of the container", async () => {
+  assert.deepEqual((await detailsOf({ container: "guest", addresses: ["10.9.0.77"] })).owners, [ELSEWHERE]);
   assert.deepEqual((await detailsOf({ container: "left", addresses: ["10.9.0.77"] })).owners, []);
 });
 
@@ -121,6 +110,20 @@ test("failures have a cause if it is wanted, and only failures", async () => {
   assert.equal((await detailsOf({ container: "web", name: "x", type: "AAAA", answers: 0 }, true)).cause, undefined);
   assert.equal((await detailsOf({ ...failed, name: null }, true)).cause, null, "hidden");
   assert.equal((await detailsOf({ ...failed, container: "ended" }, true)).cause, null, "no longer running");
+});
+
+test("features are told of a failing name, of whom it is, and whether servers were asked for it", async () => {
+  const ports = new Ports();
+  const failing = (name: string): QueryReport => aReport({ container: "web", name, rcode: "NXDOMAIN", answers: 0 });
+  await ports.details().add([failing("Far"), failing("www.example.com"), failing("hidden.onion")], true);
+  assert.deepEqual(
+    ports.failed.map(({ name, failure, client, isKept, route }) => [name, failure, client.name, isKept, route]),
+    [
+      ["Far", "NXDOMAIN", "web", false, { domain: ".", by: undefined }],
+      ["www.example.com", "NXDOMAIN", "web", false, { domain: ".", by: undefined }],
+      ["hidden.onion", "NXDOMAIN", "web", true, undefined],
+    ],
+  );
 });
 
 test("of a flood of different failures 64 get their cause, and the engine is asked once", async () => {

@@ -104,6 +104,11 @@ export class DockerNetworks implements NameSource {
     return inSearchOrder(joined);
   }
 
+  /** Those of a container on which other machines have names, too, that only Docker's resolver knows. */
+  acrossMachines(container: ContainerFact): NetworkFact[] {
+    return this.joinedBy(container).flatMap(({ network }) => (network.swarm?.isIngress === false ? network : []));
+  }
+
   namesFor(container: ContainerFact): DockerNames {
     const networks = this.joinedBy(container).flatMap(({ endpoint }) => this.#visible(endpoint));
     return new DockerNames(networks, { id: container.id, project: projectOf(container, this.#labels) });

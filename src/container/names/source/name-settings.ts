@@ -18,8 +18,6 @@ export interface NameSettings {
   readonly choices: NameChoices | undefined;
   /** Whether containers resolve host.docker.internal without an entry. */
   readonly hostName: HostNameSetting;
-  /** Names of a swarm: asked of Docker's resolver, or every query of such a container is left to it ("as-docker"). */
-  readonly swarm: "asked" | "as-docker";
 }
 
 /** With these, names are those of Docker's resolver. */
@@ -28,5 +26,4 @@ export const NAME_SETTINGS_DEFAULTS: NameSettings = {
   health: undefined,
   choices: undefined,
   hostName: "off",
-  swarm: "asked",
 };

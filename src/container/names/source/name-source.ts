@@ -5,7 +5,8 @@
  * A source gets its settings when it is made; a reload makes another one, which succeeds it. It learns of containers and
  * networks by the optional methods. What else changes its names, it learns by methods of its own, and calls `onChange` then.
  */
-import type { VisibleNames } from "../../../base/model/visible-names.ts";
+import type { AddressOwner } from "../../../api/names.ts";
+import type { OwnName, VisibleNames } from "../../../base/model/visible-names.ts";
 import type { ContainerFact, EndpointFact, NetworkFact, StoppedFact } from "../../facts/fact.ts";
 import type { Labels } from "../../facts/labels.ts";
 
@@ -59,6 +60,11 @@ export interface NetworkName {
 export interface NameSource {
   /** Undefined if it has no names for this container. */
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames | undefined;
+  /**
+   * It has Docker's resolver asked for names of networks that several machines have. Without such a source that resolver answers all that
+   * their containers ask.
+   */
+  readonly asksDocker?: boolean;
   /** What the host resolves of it. */
   namesForHost?(host: HostContext): readonly VisibleNames[];
   /** A container has started, or has changed: replaces what it contributes. */
@@ -75,6 +81,10 @@ export interface NameSource {
   removeStopped?(id: string): void;
   /** What it would call a container that is not running, beside Docker's names. */
   namesOf?(stopped: StoppedFact, labels: Labels): readonly NetworkName[];
+  /** Who has an address on the networks of a container, where no container of this engine has it. For people: no answer is made of it. */
+  ownerOf?(container: ContainerFact, address: string): AddressOwner | undefined;
+  /** Names that no container of this engine has, whoever can resolve them, for the list of all. */
+  allNames?(): Iterable<OwnName>;
   /** Takes over what the current source knows and this one does not, one thing after the other, and forgets the rest. */
   catchUp?(current: this): Iterable<void>;
   /** Takes over from the current source what does not come from settings, containers or networks. */

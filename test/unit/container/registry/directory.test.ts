@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { PlacedNames } from "../../../../src/container/names/name-sources.ts";
 import type { Directory } from "../../../../src/container/registry/directory.ts";
 import type {
   ContainerFact,
@@ -13,7 +14,7 @@ import type {
 import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { Server, View } from "../../../../src/base/model/view.ts";
 import { aContainer, aNetworkFact, aRoute, anEndpoint } from "../../../support/scripted/builders.ts";
-import { aDirectory, answerTo } from "../../support/names.ts";
+import { type DirectoryParts, aDirectory, answerTo } from "../../support/names.ts";
 
 const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: 53 };
 const HOST = { from: "host" as const, address: "10.0.0.1", port: 53 };
@@ -173,6 +174,26 @@ test("behind Docker's resolver are the host's servers, where the container is kn
   // Whether such a network leads outside, only Docker knows.
   assert.deepEqual(place({ driver: "ipvlan" }), alone);
   assert.deepEqual(place(swarm, "192.0.2.1"), alone);
+});
+
+test("names of networks that several machines have are left to Docker's resolver, unless a source has it asked for them", () => {
+  const swarm = { name: "mesh", driver: "overlay", swarm: { isIngress: false, subnets: [] } };
+  const nameservers = { kind: "listed", servers: [HOST], isOwn: false, isNdotsSet: false } as const;
+  const member = aContainer({ endpoints: [anEndpoint({ networkName: "mesh", names: ["own"] })], nameservers });
+  const of = (parts: Pick<DirectoryParts, "leavesToDocker" | "makeNames">, fact = member): [number, Server[]] => {
+    const directory = aDirectory([fact], { networks: ["one", swarm], ...parts });
+    const { names, upstreams } = directory.viewOf(fact);
+    return [names.flatMap(({ places }) => places).length, upstreams.routes.flatMap(({ servers }) => servers)];
+  };
+  const asks = { namesFor: () => undefined, asksDocker: true };
+  const makeNames = (): PlacedNames[] => [{ place: "swarm", source: asks }];
+  assert.deepEqual(of({ leavesToDocker: true }), [0, [DOCKER]]);
+  assert.deepEqual(of({ leavesToDocker: true, makeNames }), [1, [HOST]]);
+  assert.deepEqual(of({}), [1, [HOST]]);
+  const other = { ...member, endpoints: [anEndpoint({ networkName: "one", names: ["own"] })] };
+  assert.deepEqual(of({ leavesToDocker: true }, other), [1, [HOST]]);
+  const ingress = { ...swarm, swarm: { ...swarm.swarm, isIngress: true } };
+  assert.equal(aDirectory([member], { networks: [ingress] }).networksAcrossMachines(member).length, 0);
 });
 
 test("the host's list is the current one, with the upstreams of a stub; without any, Docker's resolver is used", () => {

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { type TestContext, mock, test } from "node:test";
 
 import { codeOf, reasonOf } from "../../../../src/base/lib/fault.ts";
+import { Members } from "../../../../src/base/lib/json-scanner.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { Engine } from "../../../../src/container/watch/engine.ts";
 import { countRounds } from "../../../support/rig/rounds.ts";
@@ -32,9 +33,10 @@ test("requests have their parameters", async (t) => {
     paths.push(decodeURIComponent(url));
     response.end(/^\/(?:tasks|services)/.test(url) ? "[]" : "{}");
   });
-  await engine.swarmNetwork("a/b");
-  await engine.swarmTasks();
-  await engine.swarmServices();
+  await engine.readOne({ path: `/networks/${encodeURIComponent("a/b")}?`, options: { verbose: true }, shape: {} });
+  const options = { filters: JSON.stringify({ "desired-state": ["running"] }) };
+  await engine.readList({ path: "/tasks?", options, shape: {} });
+  await engine.readList({ path: "/services", shape: {} });
   await engine.network("n");
   assert.deepEqual(paths, [
     "/networks/a/b?verbose=true",
@@ -47,28 +49,32 @@ test("requests have their parameters", async (t) => {
 test("what the engine does not have is undefined, and other statuses are errors", async (t) => {
   let status = 404;
   const engine = await engineThat(t, (response) => response.writeHead(status).end('{"message":"why"}'));
-  assert.equal(await engine.swarmNetwork("n"), undefined);
+  const one = { path: "/networks/n", shape: {}, notHere: [404] };
+  assert.equal(await engine.readOne(one), undefined);
   assert.equal(await engine.network("n"), undefined);
   status = 503;
-  assert.equal(await engine.swarmServices(), undefined);
-  await assert.rejects(engine.swarmNetwork("n"), (error) => /503.*why/.test(reasonOf(error)));
+  assert.equal(await engine.readList({ path: "/services", shape: {}, notHere: [406, 503] }), undefined);
+  await assert.rejects(engine.readOne(one), (error) => /503.*why/.test(reasonOf(error)));
   await assert.rejects(engine.network("n"), (error) => codeOf(error) === "ENGINE_AWAY");
 });
 
-test("a list of other machines that is too long is refused", async (t) => {
+test("a list that is too long is refused", async (t) => {
+  const bytesMax = 200_000;
   const service = JSON.stringify({ Spec: { Name: "x".repeat(4_000) } });
   const engine = await engineThat(t, (response, { url = "" }) => {
-    const count = LIMITS.swarmListBytes / 4_000;
+    const count = bytesMax / 4_000;
     const isNetwork = url.startsWith("/networks");
     response.write(isNetwork ? '{"Services":{"a":{"Tasks":[' : "[");
     const each = isNetwork ? JSON.stringify({ Name: "x".repeat(4_000) }) : service;
     for (let index = 0; index <= count; index++) response.write(`${index === 0 ? "" : ","}${each}`);
     response.end(isNetwork ? "]}}}" : "]");
   });
-  await assert.rejects(engine.swarmNetwork("n"), (error) => /over \d+ bytes of what is read/.test(reasonOf(error)));
-  await assert.rejects(engine.swarmServices(), (error) =>
-    /what is read of the reply to .* is over \d+ bytes/.test(reasonOf(error)),
-  );
+  const isRefused = (error: unknown): boolean =>
+    /what is read of the reply to .* is over \d+ bytes/.test(reasonOf(error));
+  const network = { Services: new Members({ Tasks: { Name: true } }) } as const;
+  await assert.rejects(engine.readOne({ path: "/networks/n", shape: network, bytesMax }), isRefused);
+  const services = { Spec: { Name: true } } as const;
+  await assert.rejects(engine.readList({ path: "/services", shape: services, bytesMax }), isRefused);
 });
 
 test("what nobody reads may be of any size: the rest is read, in steps between which other work runs", async (t) => {

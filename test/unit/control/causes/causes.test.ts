@@ -15,7 +15,7 @@ import {
   stoppedContainer,
   KnownContainers,
 } from "../../../../src/control/causes/known-container.ts";
-import type { RouteState, Situation } from "../../../../src/control/causes/situation.ts";
+import { NOT_QUERIED, type RouteState, type Situation, cause } from "../../../../src/control/causes/situation.ts";
 import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const FILES = "/srv/shop/compose.yaml -f /srv/shop/other.yaml";
@@ -99,7 +99,6 @@ function situationOf(name: string, { containers = [web, api, db, plain], gone = 
     resolvers: ["127.0.0.11"],
     resolvConf: RESOLVER,
     moves: [],
-    swarmService: undefined,
     prefersOwnProject: false,
     nowMs: NOW,
     ...parts,
@@ -369,38 +368,17 @@ test("servers of a resolv.conf that dns11 captures are not another resolver", ()
   assert.ok(!codes(["10.0.0.1"]).includes("resolv-conf"));
 });
 
-test("a name that another machine of a swarm may have, while gossip has lost them all", () => {
-  const swarmAlone = { network: "mesh", forMs: 42_000 };
-  for (const name of ["far", "tasks.far", "far.mesh", "tasks.far.MESH."]) {
-    const { code, sentence, fix } = first(name, { swarmAlone });
-    assert.deepEqual([code, fix], ["swarm-alone", "dns11 doctor"], name);
-    assert.match(sentence, /gossip has brought none on mesh for 42 seconds$/);
-  }
-  assert.notEqual(first("www.example.com", { swarmAlone }).code, "swarm-alone");
+test("what a feature knows of a name comes before what else is known of names that no container has", () => {
+  const ofFeature = cause("no-healthy-task", "it has no task");
+  const held = { whose: "the swarm", reason: "Docker's resolver: timed out" };
+  for (const parts of [{}, { held }, { isSpecial: true }, { failure: NOT_QUERIED }])
+    assert.equal(first("sick.mesh", { ...parts, ofFeature }), ofFeature);
+  assert.equal(first("db", { ofFeature }).code, "other-network", "a container has it");
 });
 
-test("a swarm service without a healthy task", () => {
-  const swarmService = {
-    network: "mesh",
-    service: "sick",
-    name: "sick",
-    machine: null,
-    virtualAddress: "10.0.1.2",
-    tasks: 0,
-    machines: 0,
-  };
-  const { code, sentence, fix, isBreaking } = first("sick", { swarmService });
-  assert.deepEqual([code, fix, isBreaking], ["no-healthy-task", "docker service ps sick", true]);
-  assert.equal(sentence, 'the swarm service "sick" has no running, healthy task on mesh, so it has no name');
-  const running = { ...swarmService, tasks: 1 };
-  assert.equal(first("sick", { swarmService: running }).code, "unknown-name");
-  for (const name of ["sick.9", "Sick.9.mesh."])
-    assert.match(first(name, { swarmService: running }).sentence, /no running, healthy task on mesh that "sick\.9/i);
-  assert.equal(first("sick.mesh", { swarmService: running }).code, "does-not-exist");
-});
-
-test("a name that may be a swarm's, while Docker's resolver does not answer", () => {
-  const { code, sentence } = first("rr.mesh", { failure: "SERVFAIL", held: "Docker's resolver: timed out" });
+test("a name that only Docker's resolver may know, while it does not answer", () => {
+  const held = { whose: "the swarm", reason: "Docker's resolver: timed out" };
+  const { code, sentence } = first("rr.mesh", { failure: "SERVFAIL", held });
   assert.equal(code, "not-forwarded");
   assert.match(sentence, /may be a name of the swarm, so it is not forwarded while Docker's resolver: timed out/);
 });

@@ -14,7 +14,15 @@ const AWAY: DockerAnswer = { kind: "away", reason: "timed out" };
 
 function askFor(name: string): DockerAsk {
   const labels = Buffer.from(name);
-  return { labels, kind: "name", hasIPv6: false, isGuarded: true, isOnlyHere: false, isDenied: false };
+  return {
+    labels,
+    kind: "name",
+    hasIPv6: false,
+    isGuarded: true,
+    isOnlyHere: false,
+    isDenied: false,
+    whose: "the swarm",
+  };
 }
 
 function setUp(): { answers: AskedAnswers; clock: { ms: number } } {
@@ -26,7 +34,7 @@ test("an answer is repeated for a second, and then asked for again", () => {
   const { answers, clock } = setUp();
   const ask = askFor("web");
   answers.take(askKey(ask), KNOWN);
-  clock.ms = LIMITS.swarmFreshMs - 1;
+  clock.ms = LIMITS.askedFreshMs - 1;
   assert.equal(answers.find(ask), KNOWN);
   clock.ms++;
   assert.equal(answers.find(ask), undefined);
@@ -37,11 +45,11 @@ test("while Docker's resolver is away, the last answer stands in, up to its limi
   const ask = askFor("web");
   const key = askKey(ask);
   answers.take(key, KNOWN);
-  clock.ms = LIMITS.swarmLastKnownMs;
+  clock.ms = LIMITS.askedLastKnownMs;
   assert.deepEqual(answers.take(key, AWAY), { ...KNOWN, isLast: true });
   assert.deepEqual(answers.find(ask), { ...KNOWN, isLast: true }, "for the next second nobody asks");
   assert.deepEqual(answers.find(askFor("other")), AWAY);
-  clock.ms += LIMITS.swarmAwayMs;
+  clock.ms += LIMITS.askedAwayMs;
   assert.equal(answers.find(ask), undefined);
   assert.deepEqual(answers.take(key, AWAY), AWAY, "the limit is over");
 });
@@ -74,7 +82,7 @@ test("that a name is unknown is not kept, and ends what was known; it holds for 
 
 test("names that Docker's resolver does not know are limited, and names kept as well", () => {
   const { answers, clock } = setUp();
-  const { burst, perSecond } = LIMITS.swarmUnknown;
+  const { burst, perSecond } = LIMITS.askedUnknown;
   for (let count = 0; count < burst; count++) {
     assert.equal(answers.refused("new"), undefined);
     assert.equal(answers.unknownLeft, burst - count);
@@ -84,8 +92,8 @@ test("names that Docker's resolver does not know are limited, and names kept as 
   assert.equal(answers.unknownLeft, 0);
   clock.ms = 1_000 / perSecond;
   assert.equal(answers.refused("new"), undefined);
-  for (let count = 0; count <= LIMITS.swarmNamesKept; count++) answers.take(`nname${count}`, KNOWN);
-  clock.ms += LIMITS.swarmFreshMs;
+  for (let count = 0; count <= LIMITS.askedNamesKept; count++) answers.take(`nname${count}`, KNOWN);
+  clock.ms += LIMITS.askedFreshMs;
   assert.deepEqual(answers.take("nname0", AWAY), AWAY, "the oldest gave way");
   assert.equal(answers.take("nname1", AWAY).kind, "known");
   assert.deepEqual([answers.isKept("nname0"), answers.isKept("nname1")], [false, true]);
@@ -93,12 +101,12 @@ test("names that Docker's resolver does not know are limited, and names kept as 
 
 test("of a name that was unknown within the last second nobody needs to ask again, where no more may be asked for", () => {
   const { answers, clock } = setUp();
-  for (let count = 0; count < LIMITS.swarmUnknown.burst; count++) answers.take(`n${count}`, { kind: "unknown" });
+  for (let count = 0; count < LIMITS.askedUnknown.burst; count++) answers.take(`n${count}`, { kind: "unknown" });
   assert.deepEqual([answers.refused("n7")?.kind, answers.refused("new")?.kind], ["unknown", "away"]);
-  clock.ms = 1_000 / LIMITS.swarmUnknown.perSecond;
+  clock.ms = 1_000 / LIMITS.askedUnknown.perSecond;
   assert.equal(answers.refused("n7"), undefined, "it is asked for as soon as one may be");
   answers.take("new", { kind: "unknown" });
-  clock.ms = LIMITS.swarmFreshMs;
-  for (let count = 0; count < LIMITS.swarmUnknown.perSecond; count++) answers.take(`x${count}`, { kind: "unknown" });
+  clock.ms = LIMITS.askedFreshMs;
+  for (let count = 0; count < LIMITS.askedUnknown.perSecond; count++) answers.take(`x${count}`, { kind: "unknown" });
   assert.equal(answers.refused("n7")?.kind, "away", "a second ago");
 });

@@ -19,6 +19,7 @@ const ASK: DockerAsk = {
   isGuarded: true,
   isOnlyHere: false,
   isDenied: false,
+  whose: "the swarm",
 };
 const RA_NOERROR = 0x8180;
 const ADDRESS = Buffer.from("0a000103", "hex");
@@ -144,5 +145,5 @@ test("aliases lead nowhere, no label is longer than 63 bytes, and there are no m
     TYPE.A,
     true,
   );
-  assert.equal(many.kind === "records" && many.data.length, LIMITS.swarmAddresses * ADDRESS.length);
+  assert.equal(many.kind === "records" && many.data.length, LIMITS.askedAddresses * ADDRESS.length);
 });

@@ -28,7 +28,15 @@ const NAMES: VisibleNames = {
   kind: LOCAL_SOURCE.swarm,
   find: ({ folded, foldedLength }, search) => {
     const labels = Uint8Array.from(folded.subarray(0, foldedLength));
-    return search.asked({ labels, kind: "name", hasIPv6: false, isGuarded: true, isOnlyHere: true, isDenied: false });
+    return search.asked({
+      labels,
+      kind: "name",
+      hasIPv6: false,
+      isGuarded: true,
+      isOnlyHere: true,
+      isDenied: false,
+      whose: "the swarm",
+    });
   },
   pointer: () => undefined,
 };
@@ -146,7 +154,7 @@ test("a flood of names that do not exist costs as many questions as its limit, a
   await container.resolve("web");
   const flood = await Promise.all(Array.from({ length: 600 }, async (_, at) => await container.resolve(`no-${at}`)));
   const asked = docker.queries.length - 1;
-  const { burst, perSecond } = LIMITS.swarmUnknown;
+  const { burst, perSecond } = LIMITS.askedUnknown;
   // Tokens that are earned meanwhile, even if the machine stands still for a while.
   assert.ok(asked >= burst && asked <= burst + 30 * perSecond, `${asked} questions`);
   assert.ok(most <= burst, `${most} at once`);
@@ -171,7 +179,7 @@ test("a name that is removed while it is polled is unknown from then on, and nev
   assert.deepEqual(addresses(await container.resolve("web")), [0, ADDRESS.toString("hex")]);
   isRemoved = true;
   container.client.asked.take("n\x03web", { kind: "unknown" });
-  const polls = 4 * LIMITS.swarmUnknown.burst;
+  const polls = 4 * LIMITS.askedUnknown.burst;
   for (let poll = 0; poll < polls; poll++) assert.equal((await container.resolve("web")).rcode, 3);
   assert.equal(container.forwarded.length, polls);
 });

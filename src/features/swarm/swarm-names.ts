@@ -5,11 +5,12 @@
  * A name is asked for if it looks like one of a swarm: a single label, NAME.NETWORK, tasks.SERVICE, the name of a task, or
  * one that the engine lists. All other names go where they go for any container, without a detour.
  */
-import { presentation, sameBytes, wireLabels } from "../../../base/dns/name.ts";
-import { addressBytes, addressText } from "../../../base/model/address.ts";
-import { type Behaviour, STRICT_BEHAVIOUR } from "../../../base/model/behaviour.ts";
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { StoredName } from "../../../base/model/label-table.ts";
+import { presentation, sameBytes, wireLabels } from "../../base/dns/name.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { addressBytes, addressText } from "../../base/model/address.ts";
+import { type Behaviour, STRICT_BEHAVIOUR } from "../../base/model/behaviour.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { StoredName } from "../../base/model/label-table.ts";
 import {
   DENIED,
   FOUND,
@@ -19,10 +20,9 @@ import {
   type QuestionName,
   type ReverseName,
   type VisibleNames,
-} from "../../../base/model/visible-names.ts";
-import type { DockerNames } from "../docker/docker-names.ts";
-import { SLOT, TASKS, listedNames } from "./listed-names.ts";
-import type { SwarmLists } from "./swarm-lists.ts";
+} from "../../base/model/visible-names.ts";
+import type { DockerNames } from "../../container/names/docker/docker-names.ts";
+import { SLOT, type SwarmLists, TASKS, listedNames } from "./swarm-lists.ts";
 
 /** A swarm network of the container. */
 export interface SwarmNetwork {
@@ -32,13 +32,23 @@ export interface SwarmNetwork {
   readonly subnets: readonly string[];
 }
 
+/** The first engines that answer each query, and whose DNS library refuses to forward a guarded one. */
+const GUARDED_MAJOR_MIN = 24;
+/**
+ * The first engines that answer AAAA of a name without an IPv6 address themselves. Older ones forward it; no engine up to now
+ * has an IPv6 address of a swarm's name, so there is nothing to ask them for.
+ */
+const IPV6_MAJOR_MIN = 28;
+/** Of what these names and addresses are, for people. */
+const WHOSE = "the swarm";
+
 export interface SwarmNamesParts {
   readonly networks: readonly SwarmNetwork[];
   readonly lists: SwarmLists;
   /** The names of containers on this engine, for reverse names. */
   readonly local: DockerNames;
-  readonly isGuarded: boolean;
-  readonly answersIPv6: boolean;
+  /** The engine's major version, as it is now. */
+  readonly engineVersion: () => number;
 }
 
 const ID = /^[a-z0-9]{25}$/;
@@ -60,6 +70,7 @@ interface ReadName {
 export class SwarmNames implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.swarm;
+  readonly denialSeconds = LIMITS.askedTtlSeconds;
   readonly #parts: SwarmNamesParts;
   readonly #subnets: readonly Subnet[];
   readonly #hasIPv6: boolean;
@@ -67,7 +78,7 @@ export class SwarmNames implements VisibleNames {
   constructor(parts: SwarmNamesParts) {
     this.#parts = parts;
     this.#subnets = parts.networks.flatMap(({ subnets }) => subnets.flatMap((text) => subnetOf(text) ?? []));
-    this.#hasIPv6 = parts.answersIPv6 && this.#subnets.some(({ address }) => address.length === 16);
+    this.#hasIPv6 = this.#subnets.some(({ address }) => address.length === 16);
   }
 
   find(name: QuestionName, search: NameSearch): number {
@@ -96,9 +107,10 @@ export class SwarmNames implements VisibleNames {
         labels: Buffer.concat([labels.subarray(0, length), suffix]),
         kind: "address",
         hasIPv6: false,
-        isGuarded: this.#parts.isGuarded,
+        isGuarded: this.#isGuarded,
         isOnlyHere: true,
         isDenied: this.#isTaken(address),
+        whose: WHOSE,
       },
     };
   }
@@ -149,8 +161,13 @@ export class SwarmNames implements VisibleNames {
   #ask(search: NameSearch, labels: Uint8Array, isDenied: boolean, isOnlyHere: boolean, wanted?: string): number {
     // The list that a slot was read from may be old.
     if (wanted !== undefined) this.#parts.lists.onWanted(wanted);
-    const { isGuarded } = this.#parts;
-    return search.asked({ labels, kind: "name", hasIPv6: this.#hasIPv6, isGuarded, isOnlyHere, isDenied });
+    const hasIPv6 = this.#hasIPv6 && this.#parts.engineVersion() >= IPV6_MAJOR_MIN;
+    const isGuarded = this.#isGuarded;
+    return search.asked({ labels, kind: "name", hasIPv6, isGuarded, isOnlyHere, isDenied, whose: WHOSE });
+  }
+
+  get #isGuarded(): boolean {
+    return this.#parts.engineVersion() >= GUARDED_MAJOR_MIN;
   }
 
   #isService(networks: readonly SwarmNetwork[], name: string): boolean {

@@ -1,16 +1,18 @@
 /**
- * Swarm check: whether gossip has brought this machine what runs on swarm networks. Names of other machines are only as good
+ * What commands say of a swarm. The doctor says whether gossip has brought this machine what runs on swarm networks. Names of other machines are only as good
  * as that. One machine can compare its gossip with its own containers and, if it is a manager, with the tasks that run. A
  * worker that knows only itself tries to reach the managers at the port of gossip.
  */
+import type { AddressOwner, SwarmPlace } from "../../api/names.ts";
+import type { ContainerStatus } from "../../api/status.ts";
 import { counted } from "../../base/lib/text.ts";
-import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
-import type { SwarmList } from "../../container/facts/swarm-fact.ts";
-import type { Engine } from "../../container/watch/engine.ts";
-import { type TaskJson, swarmList } from "../../container/watch/swarm-json.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { CheckedContainers, ContainerColumn } from "../contract.ts";
+import { type SwarmList, type TaskJson, readManagers, readNetwork, readTasks, swarmList } from "./engine-lists.ts";
+import { SWARM_LIMITS } from "./limits.ts";
+import { tasksText } from "./swarm-lists.ts";
 
 /** Gossip may take this long. */
 const SETTLED_MS = 15_000;
@@ -18,22 +20,37 @@ const SHOWN = 3;
 const REMEDY =
   "Check that the machines reach each other at 7946/tcp, 7946/udp and 4789/udp (docker node ls), and run the doctor again.";
 
-type SwarmEngine = Pick<Engine, "swarmNetwork" | "swarmTasks" | "swarmManagers">;
-
-/** Whether a port of another machine can be reached, from the engine's host. */
-export type CanReach = (address: string, port: number) => Promise<boolean>;
-
 const GOSSIP_PORT = 7946;
 const MANAGERS_TRIED = 3;
 
+/** Columns of `dns11 ps`. */
+export function columns(containers: readonly ContainerStatus[]): readonly ContainerColumn[] {
+  if (containers.every(({ swarm }) => swarm === undefined)) return [];
+  const cell = ({ swarm = [] }: ContainerStatus): string => swarm.map((each) => serviceText(each)).join("; ") || "-";
+  return [{ title: "SWARM", min: 16, drop: 5, cell }];
+}
+
+/** The service, its virtual address, and its tasks. */
+function serviceText(place: SwarmPlace): string {
+  const { service, network, virtualAddress } = place;
+  return `${service ?? place.name} on ${network}: ${virtualAddress === null ? "" : `${virtualAddress}, `}${tasksText(place)}`;
+}
+
+export function ownerText({ container, swarm }: AddressOwner): string | undefined {
+  if (swarm === undefined) return undefined;
+  if (swarm.machine === null) return `swarm service ${container}, ${tasksText(swarm)}`;
+  return `${container} on machine ${swarm.machine}`;
+}
+
+type Checked = Omit<CheckedContainers, "isKnownDomain">;
+
 /** Finds nothing without containers on swarm networks. */
-export async function swarmFindings(
-  facts: readonly ContainerFact[],
-  networkOf: (id: string) => NetworkFact | undefined,
-  engine: SwarmEngine,
-  canReach: CanReach,
-  nowMs: number = Date.now(),
-): Promise<Finding[]> {
+export async function containersFindings(checked: Checked): Promise<readonly Finding[]> {
+  return await swarmFindings(checked, Date.now());
+}
+
+export async function swarmFindings(checked: Checked, nowMs: number): Promise<readonly Finding[]> {
+  const { facts, networkOf, api } = checked;
   const ids = [...new Set(facts.flatMap(({ endpoints }) => endpoints.map(({ networkId }) => networkId)))];
   const networks = ids.flatMap((id) => {
     const network = networkOf(id);
@@ -41,16 +58,16 @@ export async function swarmFindings(
   });
   if (networks.length === 0) return [];
   try {
-    const tasks = await engine.swarmTasks();
+    const tasks = await readTasks(api);
     const findings: Finding[] = [];
-    for (const network of networks.slice(0, LIMITS.swarmNetworks)) {
-      const json = await engine.swarmNetwork(network.id);
+    for (const network of networks.slice(0, SWARM_LIMITS.networks)) {
+      const json = await readNetwork(api, network.id);
       if (json === undefined) continue;
       const expected = [...ownOn(network.id, facts, nowMs), ...runningOn(network.id, tasks ?? [], nowMs)];
       const list = swarmList(network.id, json);
       const found = judge(network.name, list, expected, tasks !== undefined);
       const isAlone = tasks === undefined && found.state === "ok" && machinesIn(list) < 2;
-      findings.push(isAlone ? await judgeAlone(network.name, found, engine, canReach) : found);
+      findings.push(isAlone ? await judgeAlone(network.name, found, checked) : found);
     }
     return findings;
   } catch (error) {
@@ -86,9 +103,9 @@ function machinesIn({ services }: Pick<SwarmList, "services">): number {
 }
 
 /** A worker does not know what should run elsewhere: that it knows only itself may be right. */
-async function judgeAlone(network: string, found: Finding, engine: SwarmEngine, canReach: CanReach): Promise<Finding> {
-  const managers = (await engine.swarmManagers()).slice(0, MANAGERS_TRIED);
-  const reached = await Promise.all(managers.map(async (each) => await canReach(each, GOSSIP_PORT)));
+async function judgeAlone(network: string, found: Finding, { api, isReached }: Checked): Promise<Finding> {
+  const managers = (await readManagers(api)).slice(0, MANAGERS_TRIED);
+  const reached = await Promise.all(managers.map(async (each) => await isReached(each, GOSSIP_PORT)));
   const cutOff = managers.filter((_, at) => reached[at] !== true);
   if (cutOff.length === 0)
     return finding("swarm", "ok", `${found.detail}; what should run on others only a manager knows`);

@@ -5,15 +5,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { dataOf, dig } from "../support/client/dig.ts";
-import { Container, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { ensureImage } from "../support/engine/image.ts";
-import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
-import { type Dns11, dns11, startDns11, WITHOUT_KEEPER } from "../support/program/dns11.ts";
-import { startUpstream } from "../support/servers/upstream.ts";
-import { connectByWire } from "../support/rig/wire.ts";
-import { untilSame, waitFor } from "../support/rig/wait.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { Container, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { ensureImage } from "../../support/engine/image.ts";
+import { createOverlay, createService, initSwarm } from "../../support/engine/swarm.ts";
+import { type Dns11, dns11, startDns11, WITHOUT_KEEPER } from "../../support/program/dns11.ts";
+import { startUpstream } from "../../support/servers/upstream.ts";
+import { connectByWire } from "../../support/rig/wire.ts";
+import { untilSame, waitFor } from "../../support/rig/wait.ts";
 
 // A manager and two workers.
 const SUITES = ["forky", "trixie", "bookworm"] as const;

@@ -6,18 +6,18 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { dataOf, dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
-import { dns11 } from "../support/program/dns11.ts";
-import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { LIMITS } from "../../src/base/limits.ts";
-import { pause, untilSame, waitFor } from "../support/rig/wait.ts";
-import { type Ports, portsAt } from "./differential/client.ts";
-import { swarmQuestions } from "./differential/questions/swarm.ts";
-import { differences, queryBoth } from "./differential/run-both.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { createOverlay, createService, initSwarm } from "../../support/engine/swarm.ts";
+import { dns11 } from "../../support/program/dns11.ts";
+import { SharedDns11 } from "../../support/program/shared-dns11.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { pause, untilSame, waitFor } from "../../support/rig/wait.ts";
+import { type Ports, portsAt } from "../../docker/differential/client.ts";
+import { swarmQuestions } from "./questions.ts";
+import { differences, queryBoth } from "../../docker/differential/run-both.ts";
 
 interface VerboseNetwork {
   readonly Services: Readonly<
@@ -188,11 +188,11 @@ test("a container that floods with names, slots and addresses that nobody has is
   void flood.finally(() => (isOver = true)).catch(() => undefined);
   do {
     assert.deepEqual(await addresses("web"), [vip]);
-    await pause(LIMITS.swarmFreshMs / 4);
+    await pause(LIMITS.askedFreshMs / 4);
   } while (!isOver);
   await flood;
   const seconds = (performance.now() - startMs) / 1_000;
-  const { burst, perSecond } = LIMITS.swarmUnknown;
+  const { burst, perSecond } = LIMITS.askedUnknown;
   const asked = refusalsIn(engine.logs()) - logged;
   assert.ok(asked >= burst && asked <= burst + perSecond * seconds + 1, `${asked} in ${seconds} s`);
   const forwarded = new Set((await upstream.queries()).map(({ name }) => name.toLowerCase()));
@@ -242,7 +242,7 @@ test("while Docker's resolver is silent, its last answers stand in, and nothing 
   await engine.kill("SIGSTOP");
   try {
     // From now on it has to ask again.
-    await pause(LIMITS.swarmFreshMs);
+    await pause(LIMITS.askedFreshMs);
     assert.deepEqual(await addresses("web"), [vip]);
     const [own] = await addresses("db");
     assert.match(own ?? "", /^\d+\./, "the name of a container of this engine");

@@ -4,8 +4,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/base/limits.ts";
-import { swarmList } from "../../../../src/container/watch/swarm-json.ts";
+import type { EngineRequest } from "../../../src/container/watch/engine.ts";
+import {
+  readManagers,
+  readNetwork,
+  readServices,
+  readTasks,
+  swarmList,
+} from "../../../src/features/swarm/engine-lists.ts";
+import { SWARM_LIMITS } from "../../../src/features/swarm/limits.ts";
+import { apiThat } from "./api.ts";
 
 test("services, tasks and machines are read in the forms of all releases", () => {
   const task = { Name: "web.1.x", EndpointIP: "10.0.1.3", Info: { "Host IP": "192.0.2.1" } };
@@ -49,10 +57,35 @@ test("lies of other machines are left out, and no list is longer than its limit"
     services.map(({ name, tasks }) => [name, tasks]),
     [["web", [{ name: "z", address: "10.0.0.1", host: "" }]]],
   );
-  const tasks = Array.from({ length: LIMITS.swarmTasks + 5 }, (_, at) => ({ Name: `t${at}`, EndpointIP: "10.0.0.1" }));
-  const many = Object.fromEntries(Array.from({ length: LIMITS.swarmServices }, (_, at) => [`s${at}`, {}]));
+  const tasks = Array.from({ length: SWARM_LIMITS.tasks + 5 }, (_, at) => ({ Name: `t${at}`, EndpointIP: "10.0.0.1" }));
+  const many = Object.fromEntries(Array.from({ length: SWARM_LIMITS.services }, (_, at) => [`s${at}`, {}]));
   const full = swarmList("net", { Services: { web: { Tasks: tasks }, ...many } });
-  assert.equal(full.services.length, LIMITS.swarmServices);
-  assert.equal(full.services[0]?.tasks.length, LIMITS.swarmTasks);
+  assert.equal(full.services.length, SWARM_LIMITS.services);
+  assert.equal(full.services[0]?.tasks.length, SWARM_LIMITS.tasks);
   assert.equal(full.omitted, 6);
+});
+
+test("what is requested: of machines that may write much, and that not every engine has", async () => {
+  const requests: EngineRequest[] = [];
+  const api = apiThat((request) => void requests.push(request));
+  await readNetwork(api, "a/b");
+  await readServices(api);
+  await readTasks(api);
+  assert.deepEqual(
+    requests.map(({ path, options, notHere }) => [path, JSON.stringify(options), notHere]),
+    [
+      ["/networks/a%2Fb?", '{"verbose":true}', [404]],
+      ["/services", "{}", [406, 503]],
+      ["/tasks?", JSON.stringify({ filters: '{"desired-state":["running"]}' }), [406, 503]],
+    ],
+  );
+  for (const { bytesMax } of requests) assert.equal(bytesMax, SWARM_LIMITS.listBytes);
+});
+
+test("the other managers are read without their ports; what is none is left out", async () => {
+  const addresses = ["192.0.2.1:2377", "[2001:db8::7]:2377", "192.0.2.9:2377", "nonsense", undefined];
+  const RemoteManagers = addresses.map((Addr) => (Addr === undefined ? {} : { Addr }));
+  const engines = [{ Swarm: { RemoteManagers, NodeAddr: "192.0.2.9" } }, { Swarm: { RemoteManagers: null } }, {}];
+  const found = await Promise.all(engines.map(async (info) => await readManagers(apiThat(() => info))));
+  assert.deepEqual(found, [["192.0.2.1", "2001:db8::7"], [], []]);
 });

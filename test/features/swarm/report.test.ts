@@ -4,11 +4,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Finding } from "../../../../src/base/model/finding.ts";
-import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
-import type { TaskJson } from "../../../../src/container/watch/swarm-json.ts";
-import { type CanReach, swarmFindings } from "../../../../src/doctor/checks/swarm-check.ts";
-import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
+import type { Finding } from "../../../src/base/model/finding.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
+import type { TaskJson } from "../../../src/features/swarm/engine-lists.ts";
+import { swarmFindings } from "../../../src/features/swarm/report.ts";
+import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
+import { apiThat } from "./api.ts";
 
 const NOW = Date.parse("2026-01-01T00:01:00Z");
 const LONG_AGO = "2026-01-01T00:00:00Z";
@@ -37,19 +38,19 @@ async function findings(
   known: string[],
   tasks?: TaskJson[],
   { managers = [], reached = [], hosts = [] }: Around = {},
-): Promise<Finding[]> {
+): Promise<readonly Finding[]> {
   const listed = known.map((EndpointIP, at) => ({
     Name: `web.${at}`,
     EndpointIP,
     Info: { "Host IP": hosts[at] ?? "192.0.2.1" },
   }));
-  const engine = {
-    swarmNetwork: async () => await Promise.resolve({ Services: { web: { VIP: "10.0.1.2", Tasks: listed } } }),
-    swarmTasks: async () => await Promise.resolve(tasks),
-    swarmManagers: async () => await Promise.resolve(managers),
-  };
-  const canReach: CanReach = async (address, port) => await Promise.resolve(port === 7946 && reached.includes(address));
-  return await swarmFindings(facts, (id) => (id === MESH.id ? MESH : undefined), engine, canReach, NOW);
+  const api = apiThat(({ path }) => {
+    if (path === "/info") return { Swarm: { RemoteManagers: managers.map((each) => ({ Addr: `${each}:2377` })) } };
+    return path === "/tasks?" ? tasks : { Services: { web: { VIP: "10.0.1.2", Tasks: listed } } };
+  });
+  const isReached = async (address: string, port: number): Promise<boolean> =>
+    await Promise.resolve(port === 7946 && reached.includes(address));
+  return await swarmFindings({ facts, networkOf: (id) => (id === MESH.id ? MESH : undefined), api, isReached }, NOW);
 }
 
 test("without containers on swarm networks there is nothing to say", async () => {
@@ -98,17 +99,8 @@ test("a worker that knows only itself: gossip that does not reach the managers i
 });
 
 test("an engine that cannot list is no verdict", async () => {
-  const engine = {
-    swarmNetwork: async () => await Promise.reject(new Error("too long")),
-    swarmTasks: async () => await Promise.resolve(undefined),
-    swarmManagers: async () => await Promise.resolve([]),
-  };
-  const [found] = await swarmFindings(
-    [own()],
-    () => MESH,
-    engine,
-    async () => await Promise.resolve(true),
-    NOW,
-  );
+  const api = { ...apiThat(() => undefined), readOne: async () => await Promise.reject(new Error("too long")) };
+  const isReached = async (): Promise<boolean> => await Promise.resolve(true);
+  const [found] = await swarmFindings({ facts: [own()], networkOf: () => MESH, api, isReached }, NOW);
   assert.deepEqual([found?.state, found?.detail], ["unknown", "too long"]);
 });

@@ -3,26 +3,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
-import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
-import { LABEL_DEFAULTS } from "../../../../../src/base/model/name-choices.ts";
-import { hashOf, StoredName } from "../../../../../src/base/model/label-table.ts";
-import { ASKED, DENIED, MISS, NameSearch } from "../../../../../src/base/model/visible-names.ts";
-import { DockerNetworks } from "../../../../../src/container/names/docker/networks.ts";
-import { NAME_SETTINGS_DEFAULTS } from "../../../../../src/container/names/source/name-settings.ts";
-import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
-import { SwarmNetworks } from "../../../../../src/container/names/swarm/swarm-networks.ts";
-import { SwarmPlaces } from "../../../../../src/container/names/swarm/swarm-places.ts";
-import type { SwarmNames } from "../../../../../src/container/names/swarm/swarm-names.ts";
-import { swarmList } from "../../../../../src/container/watch/swarm-json.ts";
-import { aContainer, aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { presentation, wireLabels } from "../../../src/base/dns/name.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import { LABEL_DEFAULTS } from "../../../src/base/model/name-choices.ts";
+import { hashOf, StoredName } from "../../../src/base/model/label-table.ts";
+import { ASKED, DENIED, MISS, NameSearch } from "../../../src/base/model/visible-names.ts";
+import { DockerNetworks } from "../../../src/container/names/docker/networks.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
+import { swarmList } from "../../../src/features/swarm/engine-lists.ts";
+import { SwarmLists } from "../../../src/features/swarm/swarm-lists.ts";
+import type { SwarmNames } from "../../../src/features/swarm/swarm-names.ts";
+import { SwarmNetworks } from "../../../src/features/swarm/swarm-networks.ts";
+import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
 
 const TASK = "web.1.mn3d8mjmcpnqwzperqfuomv2v";
 const NODE = "vwu2ff4a9fh4r26m97okwdoo6";
 const AGENT = `agent.${NODE}.sojlj3hno08z49y3zzr4mbyud`;
 const HOST = { "Host IP": "192.0.2.1" };
 
-function setUp({ isIngress = false, swarmNames = NAME_SETTINGS_DEFAULTS.swarm } = {}): {
+function setUp({ isIngress = false, asksDocker = true, engineVersion = 28 } = {}): {
   source: SwarmNetworks;
   names: SwarmNames | undefined;
   container: ContainerFact;
@@ -35,7 +34,8 @@ function setUp({ isIngress = false, swarmNames = NAME_SETTINGS_DEFAULTS.swarm } 
   const endpoints = [anEndpoint({ networkName: "mesh", networkId: mesh.id, names: ["own"], ipv4: "10.0.1.7" })];
   const container = aContainer({ endpoints: [...endpoints, anEndpoint({ networkName: "n1" })] });
   networks.join({ fact: container, before: undefined, labels: {}, project: undefined, traits: {} });
-  const source = new SwarmNetworks({ swarm: swarmNames }, networks, () => undefined);
+  const lists = new SwarmLists();
+  const source = new SwarmNetworks({ networks, lists, asksDocker, engineVersion: () => engineVersion });
   const task = (Name: string, EndpointIP: string): object => ({ Name, EndpointIP, Info: HOST });
   const Services = {
     "": { VIP: "<nil>", Tasks: [task("far.box", "10.0.1.9"), task("far", "10.0.1.10"), task("own", "10.0.1.7")] },
@@ -43,7 +43,7 @@ function setUp({ isIngress = false, swarmNames = NAME_SETTINGS_DEFAULTS.swarm } 
     agent: { VIP: "10.0.1.4", Tasks: [task(AGENT, "10.0.1.5")] },
   };
   const sick = { Spec: { Name: "sick", TaskTemplate: { Networks: [{ Target: mesh.id, Aliases: ["old.name"] }] } } };
-  source.lists.put(mesh.id, swarmList(mesh.id, { Services }, [sick]));
+  lists.put(mesh.id, swarmList(mesh.id, { Services }, [sick]));
   return { source, names: source.namesFor(container, undefined), container };
 }
 
@@ -85,9 +85,8 @@ test("names that may be the swarm's are asked for; others are not delayed", () =
 });
 
 test("IPv6 addresses are asked for where the engine answers for them; engines that cannot refuse to forward get no guard", () => {
-  const { source, container } = setUp();
-  const askOf = (major: number, name: string): string => {
-    source.setEngine(major);
+  const askOf = (engineVersion: number, name: string): string => {
+    const { source, container } = setUp({ engineVersion });
     const search = new NameSearch(DEFAULT_BEHAVIOUR);
     const labels = new StoredName(wireLabels(name) ?? assert.fail());
     assert.equal(source.namesFor(container, undefined)?.find(labels, search), ASKED);
@@ -135,14 +134,12 @@ test("reverse names of the networks' subnets are asked for, those of local conta
 
 test("there are no such names on the ingress network, in strict mode or for a KIND node", () => {
   assert.equal(setUp({ isIngress: true }).names, undefined);
-  const { source } = setUp();
-  const networkId = "id-of-mesh";
-  const container = aContainer({ endpoints: [anEndpoint({ networkName: "mesh", networkId })] });
-  assert.equal(source.leavesToDocker(container, undefined), false);
-  const { source: strict } = setUp({ swarmNames: "as-docker" });
-  assert.equal(strict.namesFor(container, undefined), undefined);
-  assert.equal(strict.leavesToDocker(container, undefined), true);
-  assert.equal(strict.leavesToDocker(aContainer({ endpoints: [anEndpoint()] }), undefined), false);
+  const { source, container } = setUp();
+  assert.equal(source.asksDocker, true);
+  const node = { ownAddresses: [], hostDockerInternal: "deny" };
+  assert.equal(source.namesFor(container, node), undefined);
+  const strict = setUp({ asksDocker: false });
+  assert.deepEqual([strict.names, strict.source.asksDocker], [undefined, false]);
 });
 
 test("the list names services, tasks, slots and containers of other machines, for people", () => {
@@ -164,7 +161,6 @@ test("the list names services, tasks, slots and containers of other machines, fo
 
 test("the list says whose an address is, and which service a name is of; a container's own names are not listed twice", () => {
   const { source, names, container } = setUp();
-  const places = new SwarmPlaces(source);
   const web = {
     network: "mesh",
     service: "web",
@@ -174,20 +170,20 @@ test("the list says whose an address is, and which service a name is of; a conta
     tasks: 1,
     machines: 1,
   };
-  assert.deepEqual(places.placeOf(container, "10.0.1.2"), web);
-  assert.deepEqual(places.placeOf(container, "10.0.1.3"), { ...web, name: TASK, machine: "192.0.2.1" });
-  assert.equal(places.placeOf(container, "10.0.1.9")?.service, null);
-  assert.equal(places.placeOf(container, "10.0.1.99"), undefined);
-  assert.equal(places.placeOf(aContainer(), "10.0.1.2"), undefined);
+  assert.deepEqual(source.placeOf(container, "10.0.1.2"), web);
+  assert.deepEqual(source.placeOf(container, "10.0.1.3"), { ...web, name: TASK, machine: "192.0.2.1" });
+  assert.equal(source.placeOf(container, "10.0.1.9")?.service, null);
+  assert.equal(source.placeOf(container, "10.0.1.99"), undefined);
+  assert.equal(source.placeOf(aContainer(), "10.0.1.2"), undefined);
   for (const name of ["web", "WEB.Mesh.", "tasks.web", "web.9", "web.1.mesh"])
-    assert.deepEqual(places.serviceCalled(container, name), web, name);
-  const sick = places.serviceCalled(container, "old.name");
+    assert.deepEqual(source.serviceCalled(container, name), web, name);
+  const sick = source.serviceCalled(container, "old.name");
   assert.deepEqual([sick?.name, sick?.tasks], ["sick", 0]);
-  for (const name of ["example.org", "far", ""]) assert.equal(places.serviceCalled(container, name), undefined, name);
+  for (const name of ["example.org", "far", ""]) assert.equal(source.serviceCalled(container, name), undefined, name);
   const listed = (all: Iterable<{ readonly name: string }>): string[] => [...all].map(({ name }) => name);
   assert.equal(listed(names?.list() ?? []).includes("own"), false);
   assert.deepEqual(
-    listed(places.names()).filter((name) => name === "own" || name === "web"),
+    listed(source.allNames()).filter((name) => name === "own" || name === "web"),
     ["own", "web"],
   );
 });

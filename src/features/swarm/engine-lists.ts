@@ -1,14 +1,38 @@
 /**
- * SwarmJson: the engine's lists of a swarm network as facts. What is in them was written by other machines: names and
- * addresses that cannot be any are left out, and so is what is too much.
+ * EngineLists: what an engine lists of a swarm network: its services and their tasks on all machines, as gossip has them. What is in them
+ * was written by other machines: names and addresses that cannot be any are left out, and so is what is too much.
  */
-import { Members } from "../../base/lib/json-scanner.ts";
+import { Members, type Shape } from "../../base/lib/json-scanner.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import type { SwarmList, SwarmService, SwarmTask } from "../facts/swarm-fact.ts";
+import type { EngineCore } from "../contract.ts";
+import { SWARM_LIMITS } from "./limits.ts";
+
+interface SwarmTask {
+  /** SERVICE.SLOT.ID, or SERVICE.NODE.ID of a global service; the name of a container that was attached by hand. */
+  readonly name: string;
+  readonly address: string;
+  /** The machine that it runs on. */
+  readonly host: string;
+}
+
+export interface SwarmService {
+  /** Empty for containers that were attached by hand. */
+  readonly name: string;
+  /** Undefined for a service without one (endpoint mode dnsrr). */
+  readonly virtualAddress: string | undefined;
+  readonly aliases: readonly string[];
+  readonly tasks: readonly SwarmTask[];
+}
+
+export interface SwarmList {
+  readonly services: readonly SwarmService[];
+  /** Services and tasks that were left out, because there are too many. */
+  readonly omitted: number;
+}
 
 /** `GET /networks/{id}?verbose=true` */
-export interface VerboseNetworkJson {
+interface VerboseNetworkJson {
   readonly Services?: Readonly<Record<string, VerboseServiceJson | null>> | null;
 }
 
@@ -45,27 +69,81 @@ export interface TaskJson {
     | null;
 }
 
+/** `GET /info`, as far as it says of managers. */
+interface ManagersJson {
+  readonly Swarm?: {
+    readonly RemoteManagers?: readonly { readonly Addr?: string }[] | null;
+    readonly NodeAddr?: string;
+  };
+}
+
 interface ServiceNetworkJson {
   readonly Target?: string;
   readonly Aliases?: readonly string[] | null;
 }
 
-export const VERBOSE_NETWORK_SHAPE = {
+const VERBOSE_NETWORK_SHAPE = {
   Services: new Members({ VIP: true, Tasks: { Name: true, EndpointIP: true, Info: { "Host IP": true } } }),
 } as const;
 
 const SERVICE_NETWORK = { Target: true, Aliases: true } as const;
-export const SERVICE_SHAPE = {
+const SERVICE_SHAPE = {
   Spec: { Name: true, Networks: SERVICE_NETWORK, TaskTemplate: { Networks: SERVICE_NETWORK } },
   Endpoint: { VirtualIPs: { NetworkID: true, Addr: true } },
 } as const;
 
-export const TASK_SHAPE = {
+const TASK_SHAPE = {
   ID: true,
   DesiredState: true,
   Status: { State: true, Timestamp: true },
   NetworksAttachments: { Network: { ID: true }, Addresses: true },
 } as const;
+
+const MANAGERS_SHAPE = { Swarm: { RemoteManagers: { Addr: true }, NodeAddr: true } } as const;
+
+type Api = Pick<EngineCore["api"], "readOne" | "readList">;
+
+/** Undefined without such a network. */
+export async function readNetwork(api: Api, id: string): Promise<VerboseNetworkJson | undefined> {
+  return await api.readOne<VerboseNetworkJson>({
+    ...{ path: `/networks/${encodeURIComponent(id)}?`, options: { verbose: true }, shape: VERBOSE_NETWORK_SHAPE },
+    ...{ notHere: [404], bytesMax: SWARM_LIMITS.listBytes },
+  });
+}
+
+/** Undefined unless the engine is a manager. */
+export async function readServices(api: Api): Promise<readonly ServiceJson[] | undefined> {
+  return await readList<ServiceJson>(api, "/services", SERVICE_SHAPE);
+}
+
+/** The tasks that should run; undefined unless the engine is a manager. */
+export async function readTasks(api: Api): Promise<readonly TaskJson[] | undefined> {
+  const filters = JSON.stringify({ "desired-state": ["running"] });
+  return await readList<TaskJson>(api, "/tasks?", TASK_SHAPE, { filters });
+}
+
+/** The addresses of the other managers, as the engine knows them. */
+export async function readManagers(api: Api): Promise<readonly string[]> {
+  const request = { path: "/info", shape: MANAGERS_SHAPE, silentMs: LIMITS.listMs };
+  const { Swarm: swarm } = (await api.readOne<ManagersJson>(request)) ?? {};
+  const addresses = (swarm?.RemoteManagers ?? []).flatMap(({ Addr: text = "" }) => hostOf(text) ?? []);
+  return addresses.filter((each) => each !== swarm?.NodeAddr);
+}
+
+/** What other machines have written may be long. */
+async function readList<T>(
+  api: Api,
+  path: string,
+  shape: Shape,
+  options: object = {},
+): Promise<readonly T[] | undefined> {
+  return await api.readList<T>({ path, shape, options, notHere: [406, 503], bytesMax: SWARM_LIMITS.listBytes });
+}
+
+/** Reads ADDRESS:PORT, or [ADDRESS]:PORT. */
+function hostOf(text: string): string | undefined {
+  return /^\[?([0-9a-f.:]+?)\]?:\d+$/i.exec(text)?.[1];
+}
 
 const NAME_CHARS = 253;
 
@@ -76,10 +154,10 @@ export function swarmList(
   services: readonly ServiceJson[] = [],
 ): SwarmList {
   const byName = new Map<string, SwarmService>();
-  let tasksLeft: number = LIMITS.swarmTasks;
+  let tasksLeft: number = SWARM_LIMITS.tasks;
   let omitted = 0;
   const add = (service: SwarmService): void => {
-    if (byName.has(service.name) || byName.size < LIMITS.swarmServices) byName.set(service.name, service);
+    if (byName.has(service.name) || byName.size < SWARM_LIMITS.services) byName.set(service.name, service);
     else omitted++;
   };
   for (const [name, json] of Object.entries(listed ?? {})) {

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SwarmLists } from "../../../../../src/container/names/swarm/swarm-lists.ts";
-import { LIMITS } from "../../../../../src/base/limits.ts";
-import { swarmList } from "../../../../../src/container/watch/swarm-json.ts";
+import { swarmList } from "../../../src/features/swarm/engine-lists.ts";
+import { SWARM_LIMITS } from "../../../src/features/swarm/limits.ts";
+import { SwarmLists } from "../../../src/features/swarm/swarm-lists.ts";
 
 test("alone after there were others: for how long, and forgotten after a while", () => {
   let nowMs = 0;
@@ -29,7 +29,7 @@ test("alone after there were others: for how long, and forgotten after a while",
   nowMs = 90_000;
   put("192.0.2.1");
   assert.equal(lists.aloneForMs("mesh"), 89_000);
-  nowMs += LIMITS.swarmServiceMs;
+  nowMs += SWARM_LIMITS.serviceMs;
   assert.equal(lists.aloneForMs("mesh"), undefined, "it may be so on purpose");
 });
 
@@ -49,11 +49,11 @@ test("a list that says the same in another order is no change, and what is no lo
   };
   assert.deepEqual([put("web", "db"), put("db", "web"), put("db")], [true, false, true]);
   assert.deepEqual([lists.isService("mesh", "api"), lists.isService("mesh", "web")], [true, true]);
-  nowMs = LIMITS.swarmServiceMs - 1;
+  nowMs = SWARM_LIMITS.serviceMs - 1;
   assert.equal(put("db"), false);
   assert.equal(lists.isService("mesh", "web"), true);
   nowMs++;
   assert.deepEqual([lists.isService("mesh", "web"), lists.isService("mesh", "db")], [false, true]);
-  nowMs += LIMITS.swarmServiceMs;
+  nowMs += SWARM_LIMITS.serviceMs;
   assert.equal(lists.isService("mesh", "db"), false, "the list is too old");
 });

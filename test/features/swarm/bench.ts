@@ -4,21 +4,24 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { runContainer } from "../support/engine/container.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
-import { startDns11 } from "../support/program/dns11.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
-import { waitFor } from "../support/rig/wait.ts";
-import { atFullSpeed, steadily } from "./dnsperf.ts";
-import { type Row, readable, spreadOf } from "./figures.ts";
-import type { Sample } from "./tally.ts";
+import { runContainer } from "../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { createOverlay, createService, initSwarm } from "../../support/engine/swarm.ts";
+import { startDns11 } from "../../support/program/dns11.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { atFullSpeed, steadily } from "../../bench/dnsperf.ts";
+import type { FeaturePart } from "../../bench/feature-parts.ts";
+import { type Row, readable, spreadOf } from "../../bench/figures.ts";
+import type { Sample } from "../../bench/tally.ts";
 
 const ROUNDS = 3;
 const SECONDS = 1;
 const STEADY_PER_SECOND = 500;
 
-export async function benchSwarm(): Promise<Row[]> {
+export const parts: readonly FeaturePart[] = [["swarm", "Names of a swarm service", benchSwarm]];
+
+async function benchSwarm(): Promise<Row[]> {
   await using engine = await startEngine({ suite: "forky" });
   await initSwarm(engine);
   await createOverlay(engine, "mesh");

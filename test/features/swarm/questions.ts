@@ -1,10 +1,10 @@
 // Questions about names of a swarm: services, tasks, aliases and slots, in every spelling, of types that exist and that do
 // not, with and without EDNS; and the addresses of all of them.
 
-import { TYPE } from "../octets.ts";
-import { type Question, byTcp, byUdp, query } from "../question.ts";
-import { OPTS } from "./opts.ts";
-import { nibbles } from "./reverse.ts";
+import { TYPE } from "../../docker/differential/octets.ts";
+import { type Question, byTcp, byUdp, query } from "../../docker/differential/question.ts";
+import { OPTS } from "../../docker/differential/questions/opts.ts";
+import { nibbles } from "../../docker/differential/questions/reverse.ts";
 
 const SERVICES = ["web", "rr", "sick", "open", "front", "client", "me", "db", "nobody", "Odd.Name_1", "odd.name_1"];
 const TYPES = [

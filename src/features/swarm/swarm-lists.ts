@@ -5,10 +5,18 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-import { LIMITS } from "../../../base/limits.ts";
-import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
-import type { SwarmList, SwarmService } from "../../facts/swarm-fact.ts";
-import { machinesOf } from "./listed-names.ts";
+import type { SwarmPlace } from "../../api/names.ts";
+import { addressBytes } from "../../base/model/address.ts";
+import type { OwnName } from "../../base/model/visible-names.ts";
+import type { SwarmList, SwarmService } from "./engine-lists.ts";
+import { SWARM_LIMITS } from "./limits.ts";
+
+/** TASKS and SERVICE are the name of all tasks of a service. */
+export const TASKS = "tasks.";
+/** The number of a task, or the node of a global service's, after the name of the service. */
+export const SLOT = /(?:\d{1,9}|[a-z0-9]{25})/;
+/** The random part of a task's or a node's name. */
+const ID_LENGTH = 25;
 
 const EMPTY: SwarmList = { services: [], omitted: 0 };
 
@@ -60,12 +68,12 @@ export class SwarmLists {
       ...(known?.earlier ?? []),
       ...[...(known?.services ?? [])].map((name) => [name, known?.listedAt ?? 0] as const),
     ];
-    const recent = earlier.filter(([name, atMs]) => !services.has(name) && nowMs - atMs < LIMITS.swarmServiceMs);
+    const recent = earlier.filter(([name, atMs]) => !services.has(name) && nowMs - atMs < SWARM_LIMITS.serviceMs);
     this.#lists.set(networkId, {
       list,
       ...seen,
       services,
-      earlier: new Map(recent.slice(-LIMITS.swarmServices)),
+      earlier: new Map(recent.slice(-SWARM_LIMITS.services)),
       slots: slotsOf(list),
       dotted: new Set(dottedNames(list)),
       byName: placesByName(list),
@@ -87,7 +95,7 @@ export class SwarmLists {
     const known = this.#lists.get(networkId);
     if (known?.othersAt === undefined || hasOthers(known.list)) return undefined;
     const agoMs = this.#now() - known.othersAt;
-    return agoMs < LIMITS.swarmServiceMs ? agoMs : undefined;
+    return agoMs < SWARM_LIMITS.serviceMs ? agoMs : undefined;
   }
 
   /** Whether the engine has listed the network yet. */
@@ -109,7 +117,7 @@ export class SwarmLists {
   isService(networkId: string, name: string): boolean {
     const known = this.#lists.get(networkId);
     const atMs = known?.services.has(name) === true ? known.listedAt : known?.earlier.get(name);
-    return atMs !== undefined && this.#now() - atMs < LIMITS.swarmServiceMs;
+    return atMs !== undefined && this.#now() - atMs < SWARM_LIMITS.serviceMs;
   }
 
   /** The full name of the task in SERVICE.SLOT, which is in lower case. */
@@ -175,4 +183,45 @@ function placeOf({ name, virtualAddress, tasks }: SwarmService): ListedPlace {
     tasks: tasks.length,
     machines: machinesOf(tasks),
   };
+}
+
+/** The names of a service, or of containers that were attached by hand, for lists of names. */
+export function* listedNames(
+  { name, virtualAddress, aliases, tasks }: SwarmService,
+  network: string,
+): Iterable<OwnName> {
+  const common = { network, holders: [] };
+  if (name !== "") {
+    const source = "swarm service";
+    const all = tasks.map(({ address }) => address);
+    const text = tasksText({ tasks: tasks.length, machines: machinesOf(tasks) });
+    const own = { ...common, source, ...addressesOf(virtualAddress === undefined ? all : [virtualAddress]) };
+    const records = [virtualAddress === undefined ? text : `virtual, ${text}`];
+    for (const each of [name, ...aliases]) yield { ...own, name: each.toLowerCase(), records };
+    yield { ...common, source, name: TASKS + name.toLowerCase(), ...addressesOf(all), records: [text] };
+  }
+  for (const task of tasks) {
+    const source = name === "" ? "swarm container" : "swarm task";
+    const place = { ...common, source, ...addressesOf([task.address]), records: [`on ${task.host}`] };
+    const full = task.name.toLowerCase();
+    yield { ...place, name: full };
+    const slot = full.slice(0, Math.max(0, full.length - ID_LENGTH - 1));
+    if (name !== "" && slot !== "") yield { ...place, name: slot };
+  }
+}
+
+function machinesOf(tasks: SwarmService["tasks"]): number {
+  return new Set(tasks.map(({ host }) => host)).size;
+}
+
+function addressesOf(texts: readonly string[]): { readonly v4: Uint8Array; readonly v6: Uint8Array } {
+  const all = texts.flatMap((text) => addressBytes(text) ?? []);
+  const of = (size: number): Uint8Array => Buffer.concat(all.filter(({ length }) => length === size));
+  return { v4: of(4), v6: of(16) };
+}
+
+/** Writes "2 tasks on 1 machine", for example. */
+export function tasksText({ tasks, machines }: Pick<SwarmPlace, "tasks" | "machines">): string {
+  if (tasks === 0) return "no healthy task";
+  return `${tasks} ${tasks === 1 ? "task" : "tasks"} on ${machines} ${machines === 1 ? "machine" : "machines"}`;
 }
