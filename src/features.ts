@@ -15,6 +15,7 @@ import { LAN } from "./features/lan/feature.ts";
 import { LISTENER } from "./features/listener/feature.ts";
 import { MDNS } from "./features/mdns/feature.ts";
 import { OTHER_NETWORKS } from "./features/other-networks/feature.ts";
+import { POLICY } from "./features/policy/feature.ts";
 import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
 import { PROJECTS } from "./features/projects/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
@@ -49,6 +50,7 @@ export const FEATURES = [
   CLIENT_SUBNET,
   DNSTAP,
   FAMILIES,
+  POLICY,
   POLICY_LEASES,
   SANDBOX,
   WHY,

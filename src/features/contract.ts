@@ -322,7 +322,10 @@ export interface RunCore {
   /** Logs what happens. */
   readonly onEvent: ReportEvent;
   /** The policies in force, those of each container that is served, and those that clients make. */
-  readonly policies: Pick<PolicyBook, "policies" | "policyOf" | "heldOf" | "setLeased" | "subjects">;
+  readonly policies: Pick<
+    PolicyBook,
+    "open" | "openAddresses" | "policies" | "policyOf" | "heldOf" | "setLeased" | "subjects"
+  >;
   /** Its own folder, for what outlives it. */
   readonly folder: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */

@@ -42,9 +42,9 @@ import { PROBE_NAME_BYTES, probeName, sentProbes } from "../base/model/probe-mes
 import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
-import { AnswerGate } from "./gate/answer-gate.ts";
-import { PolicedQuery } from "./gate/policed-query.ts";
+import { PolicedQuery } from "./policed-query.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED, DROPPED } from "./ports.ts";
+import { AnswerEra } from "./query-policy.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
 import { DeclaredRecords, isUpstream, type UpstreamAlias, Shuffler } from "./policy/declared-records.ts";
 import { ForwardingRules, routeOf } from "./policy/forwarding-rules.ts";
@@ -78,7 +78,8 @@ export interface AnswererParts {
   readonly cache?: CacheReader | undefined;
   readonly loopGuard?: LoopGuard | undefined;
   readonly localOnly?: LocalOnlyPolicy;
-  readonly gate?: AnswerGate;
+  /** The same as of those who forward. */
+  readonly era?: AnswerEra;
   readonly seed?: number;
 }
 
@@ -111,8 +112,8 @@ export class Answerer {
     this.#question = new Question(behaviour.checksQueries);
     this.#repeats = new RepeatMark(behaviour);
     this.#parts = parts;
-    const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS, gate = new AnswerGate() } = parts;
-    this.#policed = new PolicedQuery(behaviour, this.#question, this.outcome, gate);
+    const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS, era = new AnswerEra() } = parts;
+    this.#policed = new PolicedQuery(behaviour, this.#question, this.outcome, era);
     this.rules = new ForwardingRules(behaviour, localOnly);
     this.#special = new SpecialNames(behaviour);
     this.#names = new LocalNames(behaviour);

@@ -4,15 +4,10 @@
  */
 import { MESSAGE_BYTES_MAX } from "../base/dns/header.ts";
 import type { DockerAsk } from "../base/model/visible-names.ts";
-import type { LocalSource } from "../base/model/local-source.ts";
-import type { QueryResult } from "../base/model/query-record.ts";
 import type { Route } from "../base/model/view.ts";
-import type { NamespacePolicy } from "../policy/judge/namespace-policy.ts";
-import type { Refusal } from "../policy/judge/refusal.ts";
 import type { Client } from "./client/client.ts";
-import type { Alias } from "./wire/alias.ts";
+import type { AskedQuery, HeldAnswer, Transport } from "./query-policy.ts";
 import type { Outcome } from "./record/outcome.ts";
-import type { Trace } from "./trace.ts";
 
 /** No reply is sent. */
 export const DROPPED = 0;
@@ -30,53 +25,26 @@ interface Signature {
   readonly isTsig: boolean;
 }
 
-/** A query to forward, in its own memory: the block that it came in is reused at once. */
-export interface DeferredQuery {
-  /** The query as it is forwarded: normalized, without trailing bytes. */
-  readonly query: Buffer;
-  /** Where its question ends. */
-  readonly questionEnd: number;
-  readonly hasOpt: boolean;
-  /** The client's UDP payload size, from its OPT; 0 without an OPT. */
-  readonly udpSize: number;
+/** A query to forward. */
+export interface DeferredQuery extends AskedQuery {
   /** A local name, queried for a type that we do not have: an upstream NXDOMAIN would deny a name that exists. */
   readonly isLocalName: boolean;
   /** The servers to use. */
   readonly route: Route;
-  readonly type: number;
   /** DO and CD if clients may share the answer; NOT_SHAREABLE otherwise. */
   readonly bits: number;
-  /** The name in lower case, without the root label, one character per byte; and its hash. */
-  readonly name: string;
+  /** The hash of the name. */
   readonly nameHash: number;
-  readonly isDnssecOk: boolean;
   /** The last record, if it signs the query (TSIG or SIG(0)). */
   readonly signature: Signature | undefined;
-  /** It is set if the question is the target of the client's: a declared CNAME leads to it. */
-  readonly alias?: Alias | undefined;
   /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
   readonly ask?: DockerAsk | undefined;
   /** Set if a judge holds it for so long before it is answered. */
   readonly delayMs?: number | undefined;
   /** The rule that has held it, for people. */
   readonly rule?: string | undefined;
-  /** The policy that has judged it, and what it refused, or would have. */
-  readonly policy?: NamespacePolicy | undefined;
-  readonly refusal?: Refusal | undefined;
-  /** Set if it has its answer, which waits until its addresses are open. */
+  /** Set if it has its answer, which waits. */
   readonly held?: HeldAnswer | undefined;
-  /** dns11 itself sent it. */
-  readonly isOwn?: boolean | undefined;
-  /** A query that is being explained has one. */
-  readonly trace?: Trace;
-}
-
-export interface HeldAnswer {
-  readonly reply: Buffer;
-  readonly result: QueryResult;
-  readonly source: LocalSource;
-  /** Calls back once, with whether they are open. */
-  readonly wait: (onOpen: (isOpen: boolean) => void) => void;
 }
 
 export interface SyncAnswerer {
@@ -95,7 +63,7 @@ export interface QueryMeter {
   end(): void;
 }
 
-export type Transport = "udp" | "tcp";
+export type { Transport } from "./query-policy.ts";
 
 /** Receives the reply's bytes and the query's outcome; both are valid until it returns. */
 export type Respond = (reply: Uint8Array, outcome: Outcome) => void;

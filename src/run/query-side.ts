@@ -30,7 +30,6 @@ import { Clients } from "../query/client/clients.ts";
 import { type SlotLimit, sharePools } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-table.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
-import { AnswerGate } from "../query/gate/answer-gate.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { PolicyBook } from "../policy/book/policy-book.ts";
 import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
@@ -38,6 +37,7 @@ import { SubnetEndpoint } from "../query/listen/subnet-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import { type UdpParts, Turn } from "../query/listen/udp.ts";
+import { AnswerEra } from "../query/query-policy.ts";
 import { Meter } from "../query/record/meter.ts";
 import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
@@ -65,8 +65,6 @@ export interface QuerySide {
   readonly lookupLog: LookupLog;
   /** The policies of containers. */
   readonly policies: PolicyBook;
-  /** What their answers pass: whoever enforces addresses opens them there. */
-  readonly gate: AnswerGate;
   /** The current pipeline; a change of settings may replace it. */
   readonly pipeline: () => QueryPipeline;
 }
@@ -97,14 +95,14 @@ export function composeQuerySide(
   const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
   const batch = new PacketBatch();
-  const gate = new AnswerGate();
+  const era = new AnswerEra();
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   const clients = new Clients({ slots, histories, failures, shares });
   const onForgotten = (): void => clients.forgetRepeated();
-  const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate };
+  const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era };
   const policies = openPolicyBook(limitedLog, {
     nameOf: (id) => lookupLog.nameOf(id),
     showsNames: () => current.queries.names === "full",
@@ -116,7 +114,6 @@ export function composeQuerySide(
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   const openClient = (containerId: string, view: View, dial: Dial): Client => {
     const client = clients.open(containerId, view, dial);
-    policies.open(client, containerId);
     onClient(client.number, containerId);
     return client;
   };
@@ -140,7 +137,6 @@ export function composeQuerySide(
     histories,
     failures,
     policies,
-    gate,
     lookupLog,
     pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
@@ -173,7 +169,7 @@ interface AnsweringParts {
   readonly onServerChange: OnServerChange;
   /** Replies of the cache are no longer valid, also where the kernel repeats them. */
   readonly onForgotten: () => void;
-  readonly gate: AnswerGate;
+  readonly era: AnswerEra;
 }
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
@@ -212,7 +208,7 @@ interface PipelineState {
 
 /** Forwards as Docker does: one server after the other, without state. */
 function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts): QueryPipeline {
-  const { limitedLog, lookupLog, meter, gate } = parts;
+  const { limitedLog, lookupLog, meter, era } = parts;
   const queriesMax = Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare);
   const { forward } = new SequentialForwarder(
     behaviour,
@@ -225,9 +221,9 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
     },
     queriesMax,
     meter,
-    gate,
+    era,
   );
-  const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly, gate });
+  const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly, era });
   const now = (): number => performance.now();
   const held = new HeldAnswers({ forward, now, queriesMax });
   const asker = new DockerAsker({ behaviour, answerer, forward: held.forward, ids: new RandomIds(), now, queriesMax });
@@ -237,7 +233,7 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
     forward: delayer.forward,
     behaviour,
     rules: answerer.rules,
-    forget: () => gate.forget(),
+    forget: () => era.end(),
     readings: () => NO_READINGS,
     upstreamState: undefined,
   };
@@ -247,7 +243,7 @@ const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameserv
 
 function adaptive(
   { behaviour, upstream }: RunSettings,
-  { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate }: AnsweringParts,
+  { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era }: AnsweringParts,
 ): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
@@ -301,12 +297,12 @@ function adaptive(
     onFailure: (reason, client, { name, type }) => lookupLog.failed({ client, name, type, reason }),
     queriesMax: LIMITS.forwardQueriesShared,
     meter,
-    gate,
+    era,
   });
   const answerer = new Answerer(behaviour, {
     loopGuard,
     localOnly: upstream.localOnly,
-    gate,
+    era,
     ...(behaviour.caches && { cache: cacheReader }),
   });
   const queriesMax = LIMITS.forwardQueriesShared;

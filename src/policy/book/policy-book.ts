@@ -8,6 +8,7 @@ import { Fault } from "../../base/lib/fault.ts";
 import { readPattern } from "../../base/model/name-pattern.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { CompiledPolicy, type IsHosts } from "../judge/compiled-policy.ts";
+import type { OpenAddresses } from "../judge/given-answer.ts";
 import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
 import { POLICY_LABEL, type Policy, type PolicyMode } from "../model/policy.ts";
@@ -22,8 +23,9 @@ interface FormerPolicy {
 
 /** What the book needs of a client. */
 export interface PolicedClient {
-  policy: NamespacePolicy | undefined;
-  readonly repeater: { forget(): void } | undefined;
+  setPolicy(policy: NamespacePolicy | undefined): void;
+  /** What it was answered is not given again without the process. */
+  forgetAnswers(): void;
   onClose(act: () => void): void;
 }
 
@@ -99,6 +101,8 @@ export class PolicyBook {
   subjects: (ownerId?: string) => Iterable<PolicySubject> = () => [];
   /** A namespace that is served has another policy: called before its next query is judged. */
   onAssigned: ((policy: NamespacePolicy) => void) | undefined;
+  /** What opens the addresses of an answer; undefined while only names are filtered. */
+  openAddresses: OpenAddresses | undefined;
   /** How the kernel holds the connections of a namespace; undefined if it does not. */
   heldOf: (ownerId: string) => Held | undefined = () => undefined;
   /** Where packets of containers that are gone were refused, by their ids. */
@@ -181,7 +185,7 @@ export class PolicyBook {
     });
     // The container may be newer than the last look.
     this.#assign(containerId, namespace, this.assignmentOf(containerId));
-    client.policy = namespace.policy;
+    client.setPolicy(namespace.policy);
   }
 
   /** The policies of a namespace, whether it is served or not. */
@@ -311,9 +315,9 @@ export class PolicyBook {
     namespace.policy?.setGrants(this.grantsOf(ownerId));
     if (namespace.policy !== undefined) this.onAssigned?.(namespace.policy);
     for (const client of namespace.clients) {
-      client.policy = namespace.policy;
+      client.setPolicy(namespace.policy);
       // The very next query is judged, also one that the kernel has answered so far.
-      client.repeater?.forget();
+      client.forgetAnswers();
     }
   }
 

@@ -6,11 +6,11 @@ import { RCODE } from "../../base/dns/rcode.ts";
 import { sentProbes } from "../../base/model/probe-message.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
-import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { FailureTable } from "../failures/failure-table.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
+import type { QueryPolicy } from "../query-policy.ts";
 import type { Repeater } from "../repeater.ts";
 import type { QueryTap, Disclosure } from "../tap.ts";
 import type { QueryJudge, AnswerFilter } from "../verdict.ts";
@@ -67,8 +67,8 @@ export class Client {
   disclosure: Disclosure | undefined;
   /** Takes records out of its answers; undefined where it is given all. */
   filter: AnswerFilter | undefined;
-  /** The policies of its namespace; undefined without any. */
-  policy: NamespacePolicy | undefined;
+  /** Decides what it may ask and be answered; undefined where all is allowed. */
+  policy: QueryPolicy | undefined;
   readonly #bringUpToDate = (): void => this.collect();
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];

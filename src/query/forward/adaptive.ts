@@ -32,8 +32,8 @@ import { type CacheEntry, type CacheKey, isSameKey, keyHash } from "../cache/ent
 import type { CacheOwner, ReplyCache } from "../cache/reply-cache.ts";
 import type { Meter } from "../record/meter.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
-import { AnswerGate } from "../gate/answer-gate.ts";
-import { sentQuery } from "../gate/recent-answers.ts";
+import { AnswerEra } from "../query-policy.ts";
+import { sentQuery } from "../wire/bare-query.ts";
 import type { Trace } from "../trace.ts";
 import {
   withoutHopByHop,
@@ -80,8 +80,7 @@ export interface AdaptiveParts {
   /** Limit over all containers. */
   readonly queriesMax: number;
   readonly meter?: Meter | undefined;
-  /** What answers to containers with a policy pass. */
-  readonly gate?: AnswerGate;
+  readonly era?: AnswerEra;
 }
 
 const FRESH = { seconds: 0 };
@@ -97,7 +96,7 @@ export class AdaptiveForwarder {
   readonly #hooks: UpstreamQueryHooks;
   readonly #admission: Admission;
   readonly #writer: CacheWriter;
-  readonly #gate: AnswerGate;
+  readonly #era: AnswerEra;
   #refreshing = 0;
   #turn = 0;
 
@@ -106,7 +105,7 @@ export class AdaptiveForwarder {
     const { now, ids, meter, queriesMax } = parts;
     this.#admission = new Admission(queriesMax);
     this.#writer = new CacheWriter(parts);
-    this.#gate = parts.gate ?? new AnswerGate();
+    this.#era = parts.era ?? new AnswerEra();
     this.#hooks = {
       now,
       random: () => ids.next(),
@@ -130,7 +129,7 @@ export class AdaptiveForwarder {
       deferred,
       transport,
       arrivedMs: now(),
-      gate: this.#gate,
+      era: this.#era,
       handlesTruncation: behaviour.handlesTruncation,
       heldBytes,
       respond,
@@ -173,7 +172,7 @@ export class AdaptiveForwarder {
   /** Upstream replies may have changed: queries in flight are not cached, and no query joins them. */
   invalidate(): void {
     this.#byHash.clear();
-    this.#gate.forget();
+    this.#era.end();
     this.#writer.clear();
     this.#parts.pool.dropHostServers();
   }
@@ -189,7 +188,7 @@ export class AdaptiveForwarder {
       this.#byHash.delete(hash);
       inFlight++;
     }
-    this.#gate.forget();
+    this.#era.end();
     return { replies: this.#writer.removeNamed(name), inFlight };
   }
 

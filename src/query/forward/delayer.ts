@@ -6,11 +6,11 @@ import { RCODE } from "../../base/dns/rcode.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Client } from "../client/client.ts";
-import { FailedReply, type WaitingQuery, Admission } from "./failed-reply.ts";
-import { DEFERRED, type DeferredQuery, type Forward, SLOT_BYTES, type HeldAnswer } from "../ports.ts";
+import { FailedReply, type WaitingQuery, Admission, failedAnswer } from "./failed-reply.ts";
+import { DEFERRED, type DeferredQuery, type Forward, SLOT_BYTES } from "../ports.ts";
+import type { HeldAnswer } from "../query-policy.ts";
 import { Outcome, STAGE } from "../record/outcome.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
-import { failedAnswer } from "../gate/deferred-answer.ts";
 
 /** Answers a query that was deferred, without judging it again. */
 interface DelayedAnswerer {
@@ -91,7 +91,7 @@ interface HeldAnswersParts {
 }
 
 /**
- * Holds answers until the addresses in them are open for their client. What waits is charged to its container like
+ * Holds answers until they may be given. What waits is charged to its container like
  * a query that waits for a server.
  */
 export class HeldAnswers {

@@ -7,7 +7,9 @@ import type { Client } from "../client/client.ts";
 import { type DeferredQuery, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import { Question } from "../wire/question.ts";
-import { failure } from "../wire/reply.ts";
+import type { ForwardedAnswer } from "../query-policy.ts";
+import { relayFailure } from "../wire/relay.ts";
+import { failure, sizeLimit } from "../wire/reply.ts";
 import { LIMITS } from "../../base/limits.ts";
 
 /** A query that waits for its answer. */
@@ -76,4 +78,27 @@ export class Admission {
     this.#inFlight--;
     client.shares.queryBytes.give(heldBytes);
   }
+}
+
+/** Room for what is written after a question: an SOA, and an OPT with a text. */
+const REST_BYTES = 512;
+const NO_RECORDS = { wantsAuthentic: false, isLocalName: false };
+
+/** An error in place of an answer, made of the question alone: what follows it may be anything by now. */
+export function failedAnswer(answer: Pick<ForwardedAnswer, "deferred" | "transport">, rcode: number): Uint8Array {
+  const { block, questionEnd, options } = questionAlone(answer);
+  return block.subarray(0, relayFailure(block, 0, questionEnd, { ...options, ...NO_RECORDS }, rcode));
+}
+
+/** The question that the client sent, with room for a reply. */
+export function questionAlone({ deferred, transport }: Pick<ForwardedAnswer, "deferred" | "transport">): {
+  readonly block: Buffer;
+  readonly questionEnd: number;
+  readonly options: { readonly limit: number; readonly hasOpt: boolean; readonly isDnssecOk: boolean };
+} {
+  const { alias, hasOpt, isDnssecOk, udpSize } = deferred;
+  const { query, questionEnd } = alias ?? deferred;
+  const block = Buffer.alloc(questionEnd + REST_BYTES);
+  query.copy(block, 0, 0, questionEnd);
+  return { block, questionEnd, options: { limit: sizeLimit(udpSize, transport === "tcp"), hasOpt, isDnssecOk } };
 }

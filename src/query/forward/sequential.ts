@@ -19,9 +19,8 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { filteredReply } from "../verdict.ts";
 import type { Client } from "../client/client.ts";
-import { AnswerGate } from "../gate/answer-gate.ts";
-import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
-import { sentQuery, restoreQuestion } from "../gate/recent-answers.ts";
+import { AnswerEra, type PassedAnswer } from "../query-policy.ts";
+import { sentQuery, restoreQuestion } from "../wire/bare-query.ts";
 import type { DeferredQuery, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import type { Meter, UpstreamFailure } from "../record/meter.ts";
@@ -56,8 +55,8 @@ interface SequentialQuery {
   readonly heldBytes: number;
   /** What each server did. */
   readonly failures: string[];
-  /** Of its gate, when it came. */
-  readonly forgotten: number;
+  /** In which it came. */
+  readonly era: number;
   isDone: boolean;
 }
 
@@ -67,7 +66,7 @@ export class SequentialForwarder {
   readonly #question = new Question();
   readonly #admission: Admission;
   readonly #meter: Pick<Meter, "recordReply" | "recordFailure"> | undefined;
-  readonly #gate: AnswerGate;
+  readonly #era: AnswerEra;
 
   /** `queriesMax` limits the queries in flight of all containers together: each may need a file descriptor. */
   constructor(
@@ -75,13 +74,13 @@ export class SequentialForwarder {
     events: SequentialEvents,
     queriesMax: number = LIMITS.forwardQueriesTotal,
     meter?: Pick<Meter, "recordReply" | "recordFailure">,
-    gate: AnswerGate = new AnswerGate(),
+    era: AnswerEra = new AnswerEra(),
   ) {
     this.#behaviour = behaviour;
     this.#events = events;
     this.#admission = new Admission(queriesMax);
     this.#meter = meter;
-    this.#gate = gate;
+    this.#era = era;
   }
 
   /** Queries without an answer yet. */
@@ -96,7 +95,7 @@ export class SequentialForwarder {
     const arrivedMs = performance.now();
     const heldBytes = this.#admission.admit(client, deferred.query.length);
     const parts = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes };
-    const pending: SequentialQuery = { ...parts, failures: [], forgotten: this.#gate.forgotten, isDone: false };
+    const pending: SequentialQuery = { ...parts, failures: [], era: this.#era.number, isDone: false };
     journal?.note(arrivedMs, undefined, "one server after the other, as in Docker, without health tracking");
     // Replies that are ready go out first, and the caller must not be called back before this call has returned.
     queueMicrotask(() =>
@@ -217,16 +216,15 @@ export class SequentialForwarder {
     pending.isDone = true;
     const { alias } = deferred;
     const { policy, shares } = client;
-    if (policy !== undefined)
-      this.#gate.answered(policy, deferred, transport, { reply: answer, result }, pending.forgotten);
+    if (pending.era === this.#era.number) policy?.answered({ deferred, transport, reply: answer, result }, pending.era);
     const whole = alias === undefined ? answer : replyToAlias(answer, alias);
     const { filter } = client;
     const reply =
       filter === undefined ? whole : filteredReply(filter, whole, Math.max(whole.length, UDP_BYTES_MIN), deferred);
     if (policy === undefined) return this.#give(pending, { reply, result }, server);
-    const deferredAnswer = { deferred, transport, reply, result };
-    const judge = { policy, share: shares.queryBytes };
-    passDeferred(this.#gate, judge, deferredAnswer, (passed) => this.#give(pending, passed, server));
+    policy.passForwarded({ deferred, transport, reply, result }, shares.queryBytes, (passed) =>
+      this.#give(pending, passed, server),
+    );
   }
 
   #give(pending: SequentialQuery, { reply, result, refusal }: PassedAnswer, server?: Server): void {

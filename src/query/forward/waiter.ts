@@ -19,12 +19,11 @@ import type { QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
 import { filteredReply } from "../verdict.ts";
 import type { Client } from "../client/client.ts";
-import type { AnswerGate } from "../gate/answer-gate.ts";
-import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
-import { restoreQuestion } from "../gate/recent-answers.ts";
 import { type DeferredQuery, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
+import type { AnswerEra, PassedAnswer } from "../query-policy.ts";
 import { Outcome } from "../record/outcome.ts";
 import { replyToAlias } from "../wire/alias.ts";
+import { restoreQuestion } from "../wire/bare-query.ts";
 import { withoutHopByHop, requestsAuthentic } from "../wire/hop-options.ts";
 import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
 import { sizeLimit } from "../wire/reply.ts";
@@ -40,8 +39,7 @@ export interface WaiterParts {
   readonly deferred: DeferredQuery;
   readonly transport: Transport;
   readonly arrivedMs: number;
-  /** What an answer to a container with a policy passes. */
-  readonly gate: AnswerGate;
+  readonly era: AnswerEra;
   /** Replies that are too large for the client are truncated. */
   readonly handlesTruncation: boolean;
   /** Held of the container's share. */
@@ -53,8 +51,8 @@ export interface WaiterParts {
 
 export class Waiter {
   readonly #parts: WaiterParts;
-  /** Of its gate, when it came. */
-  readonly #forgotten: number;
+  /** In which it came. */
+  readonly #era: number;
   #isDone = false;
   #hasSlot = true;
   /** It had joined another client's query and is now sent on its own. */
@@ -64,7 +62,7 @@ export class Waiter {
 
   constructor(parts: WaiterParts) {
     this.#parts = parts;
-    this.#forgotten = parts.gate.forgotten;
+    this.#era = parts.era.number;
   }
 
   get client(): Client {
@@ -141,16 +139,16 @@ export class Waiter {
 
   #done(answer: Uint8Array, result: QueryResult, server: Server | undefined): void {
     this.#isDone = true;
-    const { client, deferred, transport, gate } = this.#parts;
+    const { client, deferred, transport, era } = this.#parts;
     const { alias } = deferred;
     const { policy, shares } = client;
-    if (policy !== undefined) gate.answered(policy, deferred, transport, { reply: answer, result }, this.#forgotten);
+    const isCurrent = this.#era === era.number;
+    if (isCurrent) policy?.answered({ deferred, transport, reply: answer, result }, this.#era);
     const whole = alias === undefined ? answer : replyToAlias(answer, alias, policy === undefined);
     const { filter } = client;
     const reply = filter === undefined ? whole : filteredReply(filter, whole, this.#limit(), deferred);
     if (policy === undefined) return this.#give({ reply, result }, server);
-    const share = shares.queryBytes;
-    passDeferred(gate, { policy, share }, { deferred, transport, reply, result }, (passed) =>
+    policy.passForwarded({ deferred, transport, reply, result }, shares.queryBytes, (passed) =>
       this.#give(passed, server),
     );
   }

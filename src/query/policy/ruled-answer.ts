@@ -6,7 +6,7 @@ import type { Behaviour } from "../../base/model/behaviour.ts";
 import { NO_REPLY } from "../../base/model/query-record.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
-import type { PolicedQuery } from "../gate/policed-query.ts";
+import type { PolicedQuery } from "../policed-query.ts";
 import { DEFERRED, DROPPED, UNDECIDED } from "../ports.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
@@ -55,7 +55,7 @@ export class RuledAnswer {
     if (verdict === undefined) return UNDECIDED;
     const { action, text } = verdict;
     if (action.kind === "reply") {
-      const refused = policed.answerOfTest(block, () => names.knows(question, client.view));
+      const refused = policed.judged(block, () => names.knows(question, client.view));
       if (refused !== UNDECIDED) return refused;
     }
     outcome.rule = text;

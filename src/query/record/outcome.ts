@@ -10,7 +10,6 @@ import { QUESTION_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import { QUERY_RESULT, type QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { Refusal } from "../../policy/judge/refusal.ts";
 
 /** How far a query has come. */
 export const STAGE = {
@@ -36,13 +35,21 @@ export const STAGE = {
   denied: 9,
 } as const;
 
+/** What a policy says against a query. */
+export interface QueryRefusal {
+  /** For people. */
+  readonly text: string;
+  /** Otherwise it is only recorded. */
+  readonly isEnforced: boolean;
+}
+
 /** The parts of a deferred query that are needed here. */
 interface CompletedQuery {
   readonly query: Uint8Array;
   readonly questionEnd: number;
   readonly type: number;
   readonly rule?: string | undefined;
-  readonly refusal?: Refusal | undefined;
+  readonly refusal?: QueryRefusal | undefined;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -64,7 +71,7 @@ export class Outcome {
   /** What the judge of its client had a say by, or the policy that refused it, for people. */
   rule: string | undefined;
   /** A policy has refused it, or would have; it has been noted. */
-  refusal: Refusal | undefined;
+  refusal: QueryRefusal | undefined;
   /**
    * The query, with the name in its original letter case, and the reply: both begin at `at` and have the name at the
    * same place.
@@ -120,7 +127,7 @@ export class Outcome {
   }
 
   /** A policy refuses it: the stage is set where it does. */
-  refuse(refusal: Refusal): void {
+  refuse(refusal: QueryRefusal): void {
     this.refusal = refusal;
     if (!refusal.isEnforced) return;
     this.rule = refusal.text;

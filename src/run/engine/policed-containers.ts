@@ -30,7 +30,6 @@ import {
 import { serviceFolder, BootClosing } from "../../policy/boot/closed-networks.ts";
 import type { ClosedNetwork } from "../../policy/model/policy.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
-import type { AnswerGate } from "../../query/gate/answer-gate.ts";
 import { LocalAddresses } from "../../kernel/netlink-watch.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
@@ -47,7 +46,6 @@ interface PolicedContainersParts {
   readonly host: () => Pick<EngineHost, "network" | "networkId" | "pid" | "sharesPids">;
   readonly links: ContainerLinks;
   readonly book: PolicyBook;
-  readonly gate: AnswerGate;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   /** Whether every running container could be inspected. */
@@ -87,7 +85,7 @@ export class PolicedContainers {
 
   constructor(parts: PolicedContainersParts) {
     this.#parts = parts;
-    const { book, gate, links } = parts;
+    const { book, links } = parts;
     this.#hostAddresses = new HostAddresses(parts);
     this.enforcement = new Enforcement({
       openTable: async (onLost) => {
@@ -123,7 +121,7 @@ export class PolicedContainers {
     book.endedRefusals = () => this.enforcement.ended;
     book.closedNetworks = () => this.#closed.ids;
     book.isHosts = (address) => this.#hostAddresses.has(address);
-    gate.open = (answer, onOpen) => this.enforcement.open(answer, onOpen);
+    book.openAddresses = (answer, onOpen) => this.enforcement.open(answer, onOpen);
     links.onChange((id) => this.enforcement.update(id));
   }
 
@@ -426,7 +424,6 @@ export function openPoliced(side: Side, parts: ContainerSideParts, { host, engin
     boot: new BootClosing({ folder: serviceFolder() }),
     links: side.links,
     book: querySide.policies,
-    gate: querySide.gate,
     facts: () => side.directory.containers,
     networkOf: (id) => side.directory.network(id),
     areAllKnown: () => side.areAllKnown,

@@ -7,6 +7,7 @@ import { LIMITS } from "../../../src/base/limits.ts";
 import { wireLabels } from "../../../src/base/dns/name.ts";
 import { StoredName } from "../../../src/base/model/label-table.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
+import type { NamespacePolicy } from "../../../src/policy/judge/namespace-policy.ts";
 import { type PolicedClient, PolicyBook } from "../../../src/policy/book/policy-book.ts";
 import type { PolicySubject } from "../../../src/policy/book/assignment.ts";
 import { RefusalLog } from "../../../src/policy/book/refusal-log.ts";
@@ -24,10 +25,17 @@ function subject({ labels = {}, ...more }: Given): PolicySubject {
 }
 
 class Client implements PolicedClient {
-  policy: PolicedClient["policy"];
+  policy: NamespacePolicy | undefined;
   forgotten = 0;
-  readonly repeater = { forget: () => void this.forgotten++ };
   #close: () => void = () => undefined;
+
+  setPolicy(policy: NamespacePolicy | undefined): void {
+    this.policy = policy;
+  }
+
+  forgetAnswers(): void {
+    this.forgotten++;
+  }
 
   onClose(act: () => void): void {
     this.#close = act;

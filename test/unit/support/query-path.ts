@@ -21,7 +21,7 @@ import { CacheReader } from "../../../src/query/cache/cache-reader.ts";
 import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
 import type { QueryHistory } from "../../../src/query/history/query-history.ts";
-import { AnswerGate } from "../../../src/query/gate/answer-gate.ts";
+import { AnswerEra } from "../../../src/query/query-policy.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import { TurnBudget } from "../../../src/query/upstream/udp-socket.ts";
 import type { Trace } from "../../../src/query/trace.ts";
@@ -64,7 +64,7 @@ export class QueryPath {
     };
     const { now = () => 0, queriesMax = LIMITS.forwardQueriesShared } = parts;
     const ids = new RandomIds();
-    const gate = new AnswerGate();
+    const era = new AnswerEra();
     const block = new MessageBlock(8, SLOT_BYTES);
     this.pool = new NameserverPool(
       {
@@ -103,12 +103,12 @@ export class QueryPath {
       now,
       onFailure: (reason) => this.failures.push(reason),
       queriesMax,
-      gate,
+      era,
     });
     this.#answerer = new Answerer(behaviour, {
       loopGuard: this.guard,
       seed: 1,
-      gate,
+      era,
       ...(behaviour.caches && { cache: memory }),
     });
   }

@@ -7,9 +7,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
-import { MODES, PolicedPath } from "../../support/policed-path.ts";
-import { readReply } from "../../support/reply.ts";
-import type { UdpScript } from "../../support/upstreams.ts";
+import { MODES, PolicedPath } from "../policed-path.ts";
+import { readReply } from "../../../unit/support/reply.ts";
+import type { UdpScript } from "../../../unit/support/upstreams.ts";
 
 const MINUTE_MS = 60_000;
 const PER_MINUTE = LIMITS.policyQuestionsPerMinute;
@@ -285,7 +285,7 @@ test("popular names are not asked in the background, and a restart gives no new 
   assert.equal(path.left().length, 1);
   for (let index = 0; index < BURST + 5; index++) await path.ask(aQuery({ name: "exact.test", type: 1_000 + index }));
   assert.equal(readReply(await path.ask(aQuery({ name: "exact.test", type: 9 }))).rcode, NXDOMAIN);
-  const again = path.another(path.client.policy);
+  const again = path.another(path.policy);
   assert.equal(readReply(await path.ask(aQuery({ name: "exact.test", type: 10 }), "udp", again)).rcode, NXDOMAIN);
 });
 

@@ -2,7 +2,7 @@
  * RefusedReply: the reply to a query that a policy refuses: the name does not exist, with an SOA, so that search lists go on and
  * clients ask again soon, and the reason as an extended error.
  */
-import { setU16 } from "../../base/dns/bytes.ts";
+import { setU16 } from "../../../base/dns/bytes.ts";
 import {
   ADDITIONALS_AT,
   CD,
@@ -17,11 +17,11 @@ import {
   OPCODE,
   QUESTIONS_AT,
   opcodeOf,
-} from "../../base/dns/header.ts";
-import { OPT_BYTES, writeOpt, OPT_SIZE_AT } from "../../base/dns/opt.ts";
-import { RCODE } from "../../base/dns/rcode.ts";
-import { SOA_BYTES, writeSoa } from "./reply.ts";
-import type { Question } from "./question.ts";
+} from "../../../base/dns/header.ts";
+import { OPT_BYTES, writeOpt, OPT_SIZE_AT } from "../../../base/dns/opt.ts";
+import { RCODE } from "../../../base/dns/rcode.ts";
+import { SOA_BYTES, writeSoa } from "../../../query/wire/reply.ts";
+import type { Question } from "../../../query/wire/question.ts";
 
 /** A name may be allowed at any time. */
 const TTL_SECONDS = 5;

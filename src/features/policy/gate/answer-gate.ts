@@ -3,41 +3,20 @@
  * machine, the cache, a server, a rule of a test. It judges what the answer contains. Whoever opens addresses for the container
  * does so here, too, and an answer waits until they are open.
  */
-import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
-import { u16, u32 } from "../../base/dns/bytes.ts";
-import { HEADER_BYTES, SECTIONS, countAt } from "../../base/dns/header.ts";
-import { QUESTION_FIXED_BYTES, DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
-import { LIMITS } from "../../base/limits.ts";
-import { plainBytes } from "../../base/model/address.ts";
-import type { QueryResult } from "../../base/model/query-record.ts";
-import type { QuestionName } from "../../base/model/visible-names.ts";
-import { StoredName } from "../../base/model/label-table.ts";
-import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
-import type { Refusal } from "../../policy/judge/refusal.ts";
-import type { DeferredQuery, Transport } from "../ports.ts";
-import { RecentAnswers, isRepeatable, keyOfDeferred } from "./recent-answers.ts";
-import { POINTER, pointerTarget } from "../../base/dns/name.ts";
-import { TYPE } from "../../base/dns/record-type.ts";
-import { resetNameSteps, skipName } from "../wire/name.ts";
-
-/** An answer that a container is about to get. */
-export interface GivenAnswer {
-  readonly policy: NamespacePolicy;
-  /** Each once, four or sixteen bytes, those of the IPv4 address where one is mapped. */
-  readonly addresses: readonly Uint8Array[];
-  /** They are those of a name of this machine: of containers on common networks, or the machine's own. */
-  readonly isLocal: boolean;
-  /** The name that was asked, and those that aliases in the answer lead to. */
-  readonly names: readonly QuestionName[];
-  /** The longest time that a client keeps one of them. */
-  readonly ttlSeconds: number;
-}
-
-/**
- * Opens the addresses of an answer. Returns true if they are open already; otherwise it calls back once, later, with whether they
- * are. An answer whose addresses are not open becomes SERVFAIL.
- */
-export type OpenAddresses = (answer: GivenAnswer, onOpen: (isOpen: boolean) => void) => boolean;
+import { EXTENDED_ERROR, errorOption } from "../../../base/dns/extended-error.ts";
+import { u16, u32 } from "../../../base/dns/bytes.ts";
+import { HEADER_BYTES, SECTIONS, countAt } from "../../../base/dns/header.ts";
+import { QUESTION_FIXED_BYTES, DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../../base/dns/record.ts";
+import { LIMITS } from "../../../base/limits.ts";
+import { plainBytes } from "../../../base/model/address.ts";
+import type { QuestionName } from "../../../base/model/visible-names.ts";
+import { StoredName } from "../../../base/model/label-table.ts";
+import type { GivenAnswer, OpenAddresses } from "../../../policy/judge/given-answer.ts";
+import type { NamespacePolicy } from "../../../policy/judge/namespace-policy.ts";
+import type { Refusal } from "../../../policy/judge/refusal.ts";
+import { POINTER, pointerTarget } from "../../../base/dns/name.ts";
+import { TYPE } from "../../../base/dns/record-type.ts";
+import { resetNameSteps, skipName } from "../../../query/wire/name.ts";
 
 /** What becomes of an answer. */
 export type Passage =
@@ -51,43 +30,17 @@ export type Passage =
 const GIVE: Passage = { kind: "give" };
 const FAIL: Passage = { kind: "fail" };
 
-export class AnswerGate {
+interface Openings {
   /** Undefined while only names are filtered. */
-  open: OpenAddresses | undefined;
-  #recent = new WeakMap<NamespacePolicy, RecentAnswers>();
-  /** How often answers have been forgotten. */
-  #forgotten = 0;
+  readonly openAddresses: OpenAddresses | undefined;
+}
 
-  /** Whoever forwards a question notes it then: an answer to one that left before answers were forgotten is not kept. */
-  get forgotten(): number {
-    return this.#forgotten;
-  }
+/** Whatever a container is answered passes here before it is given, wherever it comes from. */
+export class AnswerGate {
+  readonly #openings: Openings;
 
-  /** What a container was answered lately. */
-  recentOf(policy: NamespacePolicy): RecentAnswers {
-    const known = this.#recent.get(policy) ?? new RecentAnswers();
-    this.#recent.set(policy, known);
-    return known;
-  }
-
-  /** Servers may answer otherwise now. */
-  forget(): void {
-    this.#forgotten++;
-    this.#recent = new WeakMap();
-  }
-
-  /** A server has answered a query, or none has; `reply` is to the question that was forwarded, after so many times of forgetting. */
-  answered(
-    policy: NamespacePolicy,
-    deferred: DeferredQuery,
-    transport: Transport,
-    { reply, result }: { readonly reply: Uint8Array; readonly result: QueryResult },
-    forgotten: number,
-  ): void {
-    if (forgotten !== this.#forgotten) return;
-    const isFailure = result === "failed";
-    if ((!isFailure && result !== "forwarded") || deferred.isOwn === true || !isRepeatable(reply, deferred)) return;
-    this.recentOf(policy).keep(keyOfDeferred(deferred, transport), reply, isFailure, policy.nowMs);
+  constructor(openings: Openings = { openAddresses: undefined }) {
+    this.#openings = openings;
   }
 
   /** `reply` is the whole message. `isLocal`: of a name of this machine. `isPeek`: nobody is given it. */
@@ -122,10 +75,11 @@ export class AnswerGate {
   }
 
   #open(answer: GivenAnswer): Passage {
-    if (this.open === undefined) return GIVE;
+    const { openAddresses } = this.#openings;
+    if (openAddresses === undefined) return GIVE;
     let onOpen: ((isOpen: boolean) => void) | undefined;
     let result: boolean | undefined;
-    const isOpen = this.open(answer, (each) => {
+    const isOpen = openAddresses(answer, (each) => {
       result = each;
       onOpen?.(each);
     });

@@ -7,9 +7,9 @@ import { decode, encode } from "dns-packet";
 import * as fc from "fast-check";
 
 import { errorOption } from "../../../../src/base/dns/extended-error.ts";
-import { type ContentsVisitor, visitContents } from "../../../../src/query/gate/answer-gate.ts";
+import { type ContentsVisitor, visitContents } from "../../../../src/features/policy/gate/answer-gate.ts";
 import { Question } from "../../../../src/query/wire/question.ts";
-import { refusedReply, makeBare } from "../../../../src/query/wire/refusal.ts";
+import { refusedReply, makeBare } from "../../../../src/features/policy/gate/refused-reply.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { runs } from "../../../support/rig/runs.ts";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { RecentAnswers } from "../../../../src/query/gate/recent-answers.ts";
+import { RecentAnswers } from "../../../../src/features/policy/gate/recent-answers.ts";
 
 const REPLY = Buffer.alloc(1_000);
 

@@ -16,8 +16,9 @@ import { NamespacePolicy } from "../../../../src/policy/judge/namespace-policy.t
 import { Answerer } from "../../../../src/query/answer.ts";
 import { Client } from "../../../../src/query/client/client.ts";
 import { HeldAnswers } from "../../../../src/query/forward/delayer.ts";
-import { AnswerGate, type GivenAnswer } from "../../../../src/query/gate/answer-gate.ts";
-import { passDeferred } from "../../../../src/query/gate/deferred-answer.ts";
+import { AnswerGate } from "../../../../src/features/policy/gate/answer-gate.ts";
+import { PolicyGate } from "../../../../src/features/policy/gate/policy-gate.ts";
+import type { GivenAnswer, OpenAddresses } from "../../../../src/policy/judge/given-answer.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES } from "../../../../src/query/ports.ts";
 
 const SETTINGS = `version: 1
@@ -25,19 +26,23 @@ policies:
   agents: {mode: enforce, allow: [a.test], private: deny}
 `;
 
-function policed(): Client {
-  const view: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
-  const client = new Client(view, () => -1);
+function aPolicy(): NamespacePolicy {
   const [policy] = readSettings(Buffer.from(SETTINGS), "f").values.policies ?? [];
   assert.ok(policy !== undefined);
   const observer = { onRefusal: () => undefined, now: () => 0 };
-  client.policy = new NamespacePolicy("id", [new CompiledPolicy(policy)], observer);
+  return new NamespacePolicy("id", [new CompiledPolicy(policy)], observer);
+}
+
+function policed({ gate }: Pick<Opener, "gate">): Client {
+  const view: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
+  const client = new Client(view, () => -1);
+  client.policy = new PolicyGate(aPolicy(), gate);
   return client;
 }
 
 /** The same; names such as localhost are answered by this machine. */
-function answeredByMachine(): Client {
-  const client = policed();
+function answeredByMachine(opener: Opener): Client {
+  const client = policed(opener);
   client.view = {
     names: [],
     upstreams: { routes: [{ suffix: new Uint8Array(), labelCount: 0, servers: [] }], isNdotsSet: false },
@@ -48,24 +53,21 @@ function answeredByMachine(): Client {
 /** Opens addresses when the test says so. */
 class Opener {
   readonly asked: GivenAnswer[] = [];
-  readonly gate = new AnswerGate();
   settle: (isOpen: boolean) => void = () => undefined;
-
-  constructor() {
-    this.gate.open = (answer, onOpen) => {
-      this.asked.push(answer);
-      this.settle = onOpen;
-      return false;
-    };
-  }
+  readonly openAddresses: OpenAddresses = (answer, onOpen) => {
+    this.asked.push(answer);
+    this.settle = onOpen;
+    return false;
+  };
+  readonly gate = new AnswerGate(this);
 }
 
 function query(name: string, type: "A" | "AAAA" = "A"): Buffer {
   return encode({ type: "query", id: 9, flags: 0x0100, questions: [{ type, name }] });
 }
 
-function answeredHere({ gate }: Opener, client: Client, name: string): DeferredQuery {
-  const answerer = new Answerer(DEFAULT_BEHAVIOUR, { gate });
+function answeredHere(client: Client, name: string): DeferredQuery {
+  const answerer = new Answerer(DEFAULT_BEHAVIOUR);
   const block = Buffer.alloc(SLOT_BYTES);
   const message = query(name);
   message.copy(block);
@@ -79,8 +81,8 @@ for (const [isOpen, rcode] of [
 ] as const) {
   test(`an answer that is known waits, and is ${rcode} if its addresses are ${isOpen ? "" : "not "}open`, async () => {
     const opener = new Opener();
-    const client = answeredByMachine();
-    const deferred = answeredHere(opener, client, "localhost");
+    const client = answeredByMachine(opener);
+    const deferred = answeredHere(client, "localhost");
     assert.deepEqual(
       opener.asked.map(({ addresses, isLocal }) => [addresses.map(String), isLocal]),
       [[["127,0,0,1"], true]],
@@ -102,7 +104,7 @@ for (const [isOpen, rcode] of [
 
   test(`an answer of a server waits, too, and is ${rcode} then`, () => {
     const opener = new Opener();
-    const client = policed();
+    const client = policed(opener);
     const message = query("a.test");
     const deferred = {
       ...{ query: message, questionEnd: message.length, hasOpt: false, udpSize: 0, isLocalName: false, type: 1 },
@@ -118,26 +120,17 @@ for (const [isOpen, rcode] of [
     assert.ok(client.policy !== undefined);
     const { policy } = client;
     const share = client.shares.queryBytes;
-    passDeferred(
-      opener.gate,
-      { policy, share },
-      { deferred, transport: "udp", reply, result: "forwarded" },
-      (passed) => {
-        given = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
-      },
-    );
+    policy.passForwarded({ deferred, transport: "udp", reply, result: "forwarded" }, share, (passed) => {
+      given = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
+    });
     assert.deepEqual([given, share.taken], [undefined, reply.length]);
     // Others of another container wait already.
     const full = new Pool({ whole: 0, each: 0, always: 0 }).open();
     let refused: string | undefined;
-    passDeferred(
-      new Opener().gate,
-      { policy, share: full },
-      { deferred, transport: "udp", reply, result: "forwarded" },
-      (passed) => {
-        refused = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
-      },
-    );
+    const other = policed(new Opener()).policy;
+    other?.passForwarded({ deferred, transport: "udp", reply, result: "forwarded" }, full, (passed) => {
+      refused = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
+    });
     assert.equal(refused, "SERVFAIL");
     // The caller has used its memory for something else.
     reply.fill(0);
@@ -148,7 +141,6 @@ for (const [isOpen, rcode] of [
 
 test("what is refused is opened for nobody", () => {
   const opener = new Opener();
-  const client = policed();
   const reply = encode({
     type: "response",
     id: 9,
@@ -158,8 +150,7 @@ test("what is refused is opened for nobody", () => {
       { type: "A", name: "a.test", data: "10.0.0.1" },
     ],
   });
-  assert.ok(client.policy !== undefined);
-  assert.equal(opener.gate.pass(client.policy, reply, false, false).kind, "refuse");
+  assert.equal(opener.gate.pass(aPolicy(), reply, false, false).kind, "refuse");
   assert.deepEqual(opener.asked, []);
 });
 
@@ -189,9 +180,8 @@ function replyOf(type: number, count: number, data: (n: number) => Buffer): Buff
 }
 
 test("a reply with more addresses or aliases than are judged counts as unreadable, and so many are judged", () => {
-  const client = policed();
-  assert.ok(client.policy !== undefined);
   const gate = new AnswerGate();
+  const policy = aPolicy();
   const addresses = (count: number): Buffer => replyOf(TYPE.A, count, (n) => Buffer.of(198, 51, n >> 8, n & 0xff));
   // Each alias is to the name that was asked.
   const aliases = (count: number): Buffer => replyOf(TYPE.CNAME, count, () => Buffer.of(0xc0, 12));
@@ -206,17 +196,17 @@ test("a reply with more addresses or aliases than are judged counts as unreadabl
     [hints, LIMITS.policyAnswerAddresses],
     [aliases, LIMITS.policyAnswerAliases],
   ] as const) {
-    assert.equal(gate.pass(client.policy, made(max), false, false).kind, "give");
-    assert.equal(gate.pass(client.policy, made(max + 1), false, false).kind, "fail");
+    assert.equal(gate.pass(policy, made(max), false, false).kind, "give");
+    assert.equal(gate.pass(policy, made(max + 1), false, false).kind, "fail");
   }
 });
 
 test("an answer that is refused, because too much waits, no longer counts as waiting", async () => {
-  const client = answeredByMachine();
+  const opener = new Opener();
+  const client = answeredByMachine(opener);
   const held = new HeldAnswers({ forward: () => assert.fail("nothing is forwarded"), now: () => 0, queriesMax: 3 });
   const asked = async (): Promise<string | undefined> => {
-    const opener = new Opener();
-    const deferred = answeredHere(opener, client, "localhost");
+    const deferred = answeredHere(client, "localhost");
     return await new Promise((resolve) => {
       held.forward(client, deferred, "udp", (reply) =>
         resolve((decode(Buffer.from(reply)) as { rcode?: string }).rcode),

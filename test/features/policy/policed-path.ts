@@ -8,11 +8,13 @@ import type { Refusal } from "../../../src/policy/judge/refusal.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { SequentialForwarder } from "../../../src/query/forward/sequential.ts";
-import { AnswerGate } from "../../../src/query/gate/answer-gate.ts";
+import { PolicyGate } from "../../../src/features/policy/gate/policy-gate.ts";
+import { AnswerGate } from "../../../src/features/policy/gate/answer-gate.ts";
+import { AnswerEra } from "../../../src/query/query-policy.ts";
 import { DEFERRED, SLOT_BYTES, type Transport } from "../../../src/query/ports.ts";
-import { type WrittenPolicy, policyOf } from "./policies.ts";
-import { QueryPath, type QueryPathParts, clientOf } from "./query-path.ts";
-import { type UdpScript, UdpUpstream } from "./upstreams.ts";
+import { type WrittenPolicy, policyOf } from "../../unit/support/policies.ts";
+import { QueryPath, type QueryPathParts, clientOf } from "../../unit/support/query-path.ts";
+import { type UdpScript, UdpUpstream } from "../../unit/support/upstreams.ts";
 
 export type Mode = "default" | "strict";
 export const MODES: readonly Mode[] = ["default", "strict"];
@@ -23,6 +25,8 @@ export class PolicedPath implements AsyncDisposable {
   nowMs = 1_000;
   readonly upstream: UdpUpstream;
   readonly client: Client;
+  /** Of the last client. */
+  policy!: NamespacePolicy;
   readonly refusals: Refusal[] = [];
   /** What was answered lately is forgotten, as by a flush. */
   readonly forget: () => void;
@@ -34,9 +38,9 @@ export class PolicedPath implements AsyncDisposable {
     this.#compiled = new CompiledPolicy(policyOf(written));
     this.client = this.another();
     if (mode === "strict") {
-      const gate = new AnswerGate();
-      this.#ask = strictPath(gate);
-      this.forget = () => gate.forget();
+      const era = new AnswerEra();
+      this.#ask = strictPath(era);
+      this.forget = () => era.end();
     } else {
       const path = new QueryPath({ behaviour: DEFAULT_BEHAVIOUR, now: () => this.nowMs, ...parts });
       this.#ask = async (...asked) => await path.raw(...asked);
@@ -47,12 +51,14 @@ export class PolicedPath implements AsyncDisposable {
   // A container, with the same policy; `before` is what it was before it was started again.
   another(before?: NamespacePolicy): Client {
     const client = clientOf(this.upstream.server);
-    client.policy = new NamespacePolicy(
+    const policy = new NamespacePolicy(
       "id",
       [this.#compiled],
       { now: () => this.nowMs, onRefusal: (_, refusal) => void this.refusals.push(refusal) },
       before,
     );
+    this.policy = policy;
+    client.policy = new PolicyGate(policy, new AnswerGate());
     return client;
   }
 
@@ -70,11 +76,11 @@ export class PolicedPath implements AsyncDisposable {
   }
 }
 
-function strictPath(gate: AnswerGate): Ask {
+function strictPath(era: AnswerEra): Ask {
   const nothing = (): void => undefined;
   const events = { onFailedAttempt: nothing, onFailure: nothing };
-  const forwarder = new SequentialForwarder(STRICT_BEHAVIOUR, events, undefined, undefined, gate);
-  const answerer = new Answerer(STRICT_BEHAVIOUR, { gate, seed: 1 });
+  const forwarder = new SequentialForwarder(STRICT_BEHAVIOUR, events, undefined, undefined, era);
+  const answerer = new Answerer(STRICT_BEHAVIOUR, { era, seed: 1 });
   const block = Buffer.alloc(SLOT_BYTES);
   return async (client, query, transport) => {
     client.history.tick();

@@ -1,0 +1,3 @@
+export const POLICY = {
+  load: async () => await import("./policy.ts"),
+} as const;
