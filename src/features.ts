@@ -16,14 +16,12 @@ import { LISTENER } from "./features/listener/feature.ts";
 import { MDNS } from "./features/mdns/feature.ts";
 import { OTHER_NETWORKS } from "./features/other-networks/feature.ts";
 import { POLICY } from "./features/policy/feature.ts";
-import { POLICY_LEASES } from "./features/policy-leases/feature.ts";
 import { PROJECTS } from "./features/projects/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
 import { SANDBOX } from "./features/sandbox/feature.ts";
 import { SEARCH } from "./features/search/feature.ts";
 import { STOPPED } from "./features/stopped/feature.ts";
 import { SWARM } from "./features/swarm/feature.ts";
-import { WHY } from "./features/why/feature.ts";
 import { ZONES } from "./features/zones/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
@@ -51,8 +49,6 @@ export const FEATURES = [
   DNSTAP,
   FAMILIES,
   POLICY,
-  POLICY_LEASES,
   SANDBOX,
-  WHY,
   SEARCH,
 ] as const;

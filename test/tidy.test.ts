@@ -155,7 +155,7 @@ const OPENERS = new Map([
   ["src/features/mdns", "sockets of programs of the engine's host, with O_PATH, which are connected to and not opened"],
   ["src/features/listener", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/features/search", "the resolv.conf that Docker made for a container, by regular-file.ts"],
-  ["src/features/policy-leases", "dns11's own folder, by regular-file.ts; a file that the user gives"],
+  ["src/features/policy/leases", "dns11's own folder, by regular-file.ts; a file that the user gives"],
   ["src/keeper", "/dev/null"],
   ["src/features/host-names", "the TUN device below the engine's root, which is the host's"],
   ["src/metrics", "files of this process"],

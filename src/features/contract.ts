@@ -4,6 +4,7 @@ import type { AddressOwner, Explanation } from "../api/names.ts";
 import type { ContainerStatus, Status } from "../api/status.ts";
 import type { Fault } from "../base/lib/fault.ts";
 import type { Log, ReportEvent } from "../base/log/log.ts";
+import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { Finding } from "../base/model/finding.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { LabelPolicy } from "../base/model/name-choices.ts";
@@ -33,8 +34,9 @@ import type { Roster } from "../container/roster.ts";
 import type { SourcePorts } from "../container/rules/exchange.ts";
 import type { Engine } from "../container/watch/engine.ts";
 import type { HostUpstreams } from "../container/watch/host-upstreams.ts";
+import type { LateHooks } from "../container/watch/late-containers.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import type { PolicyBook } from "../policy/book/policy-book.ts";
+import type { PolicyRefusal } from "../control/causes/situation.ts";
 import type { QueryReader } from "../control/history/query-reader.ts";
 import type { Routes } from "../control/server/http.ts";
 import type { ControlPorts, FailedName } from "../control/situation/ports.ts";
@@ -215,6 +217,8 @@ export interface Running extends ForContainers {
   explained?(containers: readonly ContainerFact[]): Partial<Explanation>;
   /** Why a name fails, where it knows more than the servers say. */
   causeOf?(failed: FailedName): Cause | undefined;
+  /** Whether it refuses a name to a container now, by a judgement that is also one about queries. */
+  refusalOf?(containerId: string, name: string, type: number): PolicyRefusal | undefined;
   /** Its fields of the report of failures; `isMeant` chooses containers. */
   failures?(isMeant: (containerId: string) => boolean): Partial<FailuresReport>;
   metrics?(): readonly Family[];
@@ -258,6 +262,8 @@ interface ForContainers {
   changesFiles?(fact: ContainerFact): boolean;
   /** The search list that a container asks for, for a feature that writes its resolv.conf in another way. */
   searchListOf?(fact: ContainerFact): SearchList | undefined;
+  /** What holds containers to what they may ask and reach; of several features the first one's counts. */
+  readonly policing?: Policing | undefined;
   /** Whether all that it serves is served, or it is known why not. */
   readonly isSettled?: boolean;
   /** Reads no more queries until `resume`, or until another process serves. Containers are served meanwhile, and paused after it. */
@@ -268,6 +274,22 @@ interface ForContainers {
    * which everything is left.
    */
   stop?(isHandedOver: boolean): Promise<void>;
+}
+
+/** Docker's resolver may not answer whom it holds, whatever becomes of this process. */
+export interface Policing {
+  /** Whether there is anything to hold anybody to: then no container is served before it is known. */
+  readonly isOn: boolean;
+  /** Whether nobody else may answer a container, which is served or not. */
+  isEnforced(containerId: string): boolean;
+  /** The same of one that is served, which costs nothing. */
+  isEnforcedNow(containerId: string): boolean;
+  /** Learns of containers that the engine does not describe. */
+  readonly late: LateHooks;
+  /** A network of the engine was made or removed. */
+  networksChanged(): void;
+  /** The last that is called: whatever was asked has its answer. */
+  close(): void;
 }
 
 export interface Outsiders {
@@ -317,15 +339,16 @@ export interface RunCore {
   /** The engine's host name; empty where it has none. */
   readonly hostName: string;
   readonly log: Log;
+  /** For what may happen again and again. */
+  readonly limitedLog: RateLimitedLog;
   /** The last queries of all containers. */
   readonly reader: QueryReader;
   /** Logs what happens. */
   readonly onEvent: ReportEvent;
-  /** The policies in force, those of each container that is served, and those that clients make. */
-  readonly policies: Pick<
-    PolicyBook,
-    "open" | "openAddresses" | "policies" | "policyOf" | "heldOf" | "setLeased" | "subjects"
-  >;
+  /** Those that are known, by their ids: while a run is composed, none. */
+  readonly containers: () => ReadonlyMap<string, ContainerFact>;
+  /** Whether the keeper can refuse queries when this process has ended. */
+  readonly canRefuse: () => boolean;
   /** Its own folder, for what outlives it. */
   readonly folder: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
@@ -353,6 +376,8 @@ export interface EngineCore {
   readonly api: Pick<Engine, "network" | "readOne" | "readList">;
   /** Its major version, as it is now. */
   readonly engineVersion: () => number;
+  /** All networks of the engine, also those without containers. */
+  readonly listNetworks: () => Promise<readonly NetworkFact[]>;
   /** Reads a container from the engine again. */
   readonly reinspect: (containerId: string) => void;
   /** Each container's links on the engine's host. */
@@ -361,6 +386,10 @@ export interface EngineCore {
   readonly learnLabel: (key: string) => Promise<void>;
   /** The containers that run, their networks, and names by the settings in force: a reload makes another one. */
   readonly directory: () => Directory;
+  /** Whether every running container could be inspected by now. */
+  readonly areAllKnown: () => boolean;
+  /** Serves a container as far as it is known. */
+  readonly serve: (fact: ContainerFact) => void;
   /** All views are to be made again. */
   readonly updateViews: () => void;
   /** A network that may have no container. */
@@ -368,7 +397,7 @@ export interface EngineCore {
   /** What is decided about each container. */
   readonly roster: () => Pick<Roster, "decide" | "decisionOf" | "viewOf" | "refresh">;
   /** Serves the feature's own namespace; while a run is composed there is none yet. */
-  readonly reconciler: () => Pick<Reconciler, "setDesired" | "clearDesired" | "updateCapture">;
+  readonly reconciler: () => Pick<Reconciler, "setDesired" | "clearDesired" | "updateCapture" | "renewPolicies">;
   /** Why dns11 is not to answer whoever has this id: their queries have crashed it. */
   readonly quarantineOf: (id: string) => string | undefined;
   /** Changes of containers' files, which are to be undone. */

@@ -19,7 +19,7 @@ import {
 } from "../query/record/meter.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { ContainerStatus } from "../api/status.ts";
-import { type Family, type Sample, type Labels, counter, gauge, sample, verdictFamily } from "./exposition.ts";
+import { type Family, type Sample, type Labels, counter, gauge, sample } from "./exposition.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
 import { readFileSync, readdirSync, statSync } from "node:fs";
 
@@ -30,14 +30,6 @@ export interface QueryReadings {
   readonly bytesMax: number;
   /** The host's nameservers that were queried. */
   readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
-}
-
-/** What a policy has refused, or would have. */
-interface PolicyReading {
-  readonly policy: string;
-  readonly mode: string;
-  readonly verdict: string;
-  readonly count: number;
 }
 
 /** The sources of all metrics; undefined ones do not exist yet. */
@@ -55,7 +47,6 @@ export interface MetricsSource {
     readonly containers: readonly Pick<ContainerStatus, "state">[];
     /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
-    readonly policies: readonly PolicyReading[];
     readonly features: readonly Family[];
   };
 }
@@ -71,7 +62,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...upstreamFamilies(serving.meter, serving.readings),
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
-          ...joined([...serving.features, policyVerdicts(serving.policies)]),
+          ...joined(serving.features),
         ]),
     ...processFamilies(source.descriptorsMax),
   ];
@@ -105,10 +96,6 @@ function joined(families: readonly Family[]): Family[] {
     byName.set(family.name, { ...family, values });
   }
   return [...byName.values()];
-}
-
-function policyVerdicts(policies: readonly PolicyReading[]): Family {
-  return verdictFamily(policies.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode })));
 }
 
 function queryFamilies(meter: Meter): Family[] {

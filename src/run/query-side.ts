@@ -31,7 +31,6 @@ import { type SlotLimit, sharePools } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-table.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
-import type { PolicyBook } from "../policy/book/policy-book.ts";
 import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
 import { SubnetEndpoint } from "../query/listen/subnet-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
@@ -45,7 +44,6 @@ import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { TurnBudget } from "../query/upstream/udp-socket.ts";
 import { descriptorsMax, SpareDescriptors } from "../kernel/descriptors.ts";
 import { LookupLog } from "./lookup-log.ts";
-import { openPolicyBook } from "./policies.ts";
 import { tuneCompiler } from "./heap.ts";
 
 export interface QuerySide {
@@ -63,8 +61,6 @@ export interface QuerySide {
   /** Failing names of each container. */
   readonly failures: FailureTables;
   readonly lookupLog: LookupLog;
-  /** The policies of containers. */
-  readonly policies: PolicyBook;
   /** The current pipeline; a change of settings may replace it. */
   readonly pipeline: () => QueryPipeline;
 }
@@ -103,11 +99,6 @@ export function composeQuerySide(
   const clients = new Clients({ slots, histories, failures, shares });
   const onForgotten = (): void => clients.forgetRepeated();
   const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era };
-  const policies = openPolicyBook(limitedLog, {
-    nameOf: (id) => lookupLog.nameOf(id),
-    showsNames: () => current.queries.names === "full",
-  });
-  policies.set(settings.policies);
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block, batch, turn: new Turn(LIMITS.udpTurnMs) };
@@ -136,7 +127,6 @@ export function composeQuerySide(
     clients,
     histories,
     failures,
-    policies,
     lookupLog,
     pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),

@@ -123,7 +123,6 @@ export async function applySettings(serving: Serving, settings: RunSettings): Pr
     throw error;
   }
   counts.setContainersMax(settings.metrics.containers);
-  querySide.policies.set(settings.policies);
   for (const each of features) each.configure?.(settings);
   apply();
   for (const each of ofFeatures) each.commit();

@@ -324,7 +324,6 @@ export class Service {
       events: serving.events,
       history: serving.history,
       containers,
-      policies: querySide.policies,
       repairs,
       inside,
       resolver: querySide.pipeline,
@@ -370,7 +369,6 @@ export class Service {
       counts,
       containers,
       isConnected,
-      policies: querySide.policies.readings,
       features,
     };
     return familiesOf({ ...base, serving });

@@ -20,7 +20,6 @@ import type { ControlPorts } from "../control/situation/ports.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { denyFurtherCalls } from "./deny-system-calls.ts";
-import { policySubjects } from "./policies.ts";
 import { RecordsReader } from "./records/records-reader.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
@@ -71,6 +70,13 @@ function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofF
       }
       return undefined;
     },
+    refusal: (...asked) => {
+      for (const each of features) {
+        const found = each.refusalOf?.(...asked);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    },
   };
 }
 
@@ -79,17 +85,15 @@ export function openFeatures(
   {
     querySide,
     ...core
-  }: Omit<RunCore, "onEvent" | "observe" | "countRepeated" | "denyCalls" | "policies"> & Pick<Serving, "querySide">,
+  }: Omit<RunCore, "onEvent" | "observe" | "countRepeated" | "denyCalls"> & Pick<Serving, "querySide">,
 ): readonly Running[] {
   const observe = (observer: QueryObserver): void => querySide.clients.observe(observer);
-  const { policies } = querySide;
   const run: RunCore = {
     ...core,
     onEvent: eventLogger(core.log),
     observe,
     countRepeated: (counts) => void (querySide.meter.repeated = counts),
     denyCalls: denyFurtherCalls,
-    policies,
   };
   return features.map((feature) => feature.open(run));
 }
@@ -111,7 +115,12 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   });
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
   const { instanceId, hostName } = target;
-  const core = { folder, settings, instanceId, hostName, log, reader, onNames, querySide };
+  let composed: ContainerSide | undefined;
+  const core = {
+    ...{ folder, settings, instanceId, hostName, log, limitedLog, reader, onNames, querySide },
+    containers: () => composed?.containers.facts ?? new Map(),
+    canRefuse: () => keeper.canRefuse,
+  };
   const features: readonly Running[] = openFeatures(parts.features, core);
   keeper.onInheritedHeld = async () =>
     void (await Promise.all(features.map(async (each) => await each.inheritedHeld?.())));
@@ -136,9 +145,8 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     startAfter,
   };
   const containerSide = target.compose(sideParts);
+  composed = containerSide;
   querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
-  querySide.policies.isKept = () => keeper.canRefuse;
-  querySide.policies.subjects = policySubjects(() => containerSide.containers.facts);
   const names = new ContainerNames(() => containerSide.containers.facts.values());
   querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
   const records = new RecordsReader({
@@ -149,7 +157,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const { containers, inside } = containerSide;
   const { failures, histories, pipeline: resolver } = querySide;
   const recordedCauses = RecordedCauses.of({
-    ...{ containers, inside, resolver, failures, histories, policies: querySide.policies },
+    ...{ containers, inside, resolver, failures, histories },
     settingsFile: () => settings.config ?? null,
   });
   return {

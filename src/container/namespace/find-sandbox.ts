@@ -3,13 +3,21 @@
  * group of a container has its id, so a process of it can be found; the engine keeps a file for each namespace.
  */
 import { closeSync, constants, readdirSync, statSync } from "node:fs";
+import { posix } from "node:path";
 
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import { openInRoot } from "../../kernel/libc.ts";
+import type { ContainerFact } from "../facts/fact.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { isOfContainer } from "./proof.ts";
 
 export const SANDBOX_FOLDER = "/var/run/docker/netns";
+
+/** As the engine says for the containers that are known. */
+export function sandboxFolder(facts: Iterable<ContainerFact>, otherwise = SANDBOX_FOLDER): string {
+  for (const { sandboxKey } of facts) if (sandboxKey !== "") return posix.dirname(sandboxKey);
+  return otherwise;
+}
 
 export interface Sandbox {
   readonly path: string;

@@ -20,8 +20,7 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { causesOf } from "../causes/causes.ts";
 import { namespaceOwner } from "../situation/find-container.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile"> &
-  Partial<Pick<ControlPorts, "policies">>;
+type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;
 
 /** The time until the next look is so many times as long as a look took. */
 const REST_SHARE = 9;

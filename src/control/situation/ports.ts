@@ -30,10 +30,10 @@ import type { QueryHistories } from "../../query/history/query-histories.ts";
 import type { Forward } from "../../query/ports.ts";
 import type { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
 import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
-import type { PolicyBook } from "../../policy/book/policy-book.ts";
 import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/history-rings.ts";
 import type { QueryReader } from "../history/query-reader.ts";
+import type { PolicyRefusal } from "../causes/situation.ts";
 import type { RecordedCause } from "../causes/judged-failure.ts";
 import type { Holder } from "../server/http.ts";
 
@@ -67,6 +67,8 @@ interface FeatureFields {
   readonly explanation: (facts: readonly ContainerFact[]) => Partial<Explanation>;
   /** Why a name fails, if a feature knows. */
   readonly cause: (failed: FailedName) => Cause | undefined;
+  /** Whether a feature refuses a name to a container now. */
+  readonly refusal: (containerId: string, name: string, type: number) => PolicyRefusal | undefined;
 }
 
 /** A name that fails in a container, or is not asked for there, and that no container of this engine has. */
@@ -88,6 +90,7 @@ export const NO_FEATURE_FIELDS: FeatureFields = {
   status: () => ({}),
   explanation: () => ({}),
   cause: () => undefined,
+  refusal: () => undefined,
 };
 
 /** A network as the engine lists it. */
@@ -174,7 +177,6 @@ export interface ControlPorts {
   /** The process at the other end of a connection to the control socket. */
   readonly holderOf: (socket: Socket) => Holder;
   readonly containers: Containers;
-  readonly policies: PolicyBook;
   readonly repairs: Repairs;
   readonly resolver: () => ActiveResolver;
   readonly inside: ContainerAccess;

@@ -14,10 +14,6 @@ import { type Route, tlsAdvice } from "../../base/model/view.ts";
 import { zoneOf } from "../../query/upstream/loop-guard.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { QueryHistory } from "../../query/history/query-history.ts";
-import { CLASS } from "../../base/dns/record.ts";
-import { StoredName } from "../../base/model/label-table.ts";
-import type { PolicyBook } from "../../policy/book/policy-book.ts";
-import type { Refusal } from "../../policy/judge/refusal.ts";
 import { RESOLVER } from "../causes/client-causes.ts";
 import {
   type KnownContainer,
@@ -27,28 +23,9 @@ import {
   KnownContainers,
 } from "../causes/known-container.ts";
 import { movesOf } from "../causes/reconnect.ts";
-import {
-  NOT_QUERIED,
-  type Move,
-  type RouteState,
-  type Situation,
-  type PolicyRefusal,
-  isSingleLabel,
-} from "../causes/situation.ts";
+import { NOT_QUERIED, type Move, type RouteState, type Situation, isSingleLabel } from "../causes/situation.ts";
 import { sharedOwner } from "./find-container.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
-
-const LOGGED: ReadonlySet<Refusal["reason"]> = new Set([
-  "private",
-  "peers",
-  "host",
-  "host-address",
-  "denied",
-  "questions",
-]);
-
-/** Another answer, or the same one later, would not be refused. */
-const NOT_OF_NAME: ReadonlySet<Refusal["reason"]> = new Set(["private", "host-address", "questions"]);
 
 /** The query histories, as far as answers need them. */
 interface AnswerHistories {
@@ -65,7 +42,6 @@ interface LastAnswer {
 }
 
 export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
-  readonly policies?: ControlPorts["policies"];
   readonly resolver: () => Pick<ActiveResolver, "upstreamState" | "behaviour" | "rules">;
   readonly settingsFile?: ControlPorts["settingsFile"];
   readonly histories: AnswerHistories;
@@ -176,7 +152,7 @@ export class Situations {
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: state,
       ownZone: this.#ownZoneOf(owner, question.name),
-      policy: refusalNow(this.#ports.policies, owner.id, question.name, type),
+      policy: this.#ports.containers.ofFeatures.refusal(owner.id, question.name, type),
       moves: this.#movesSince(owner, bareName(question.name)),
       known: this.known,
       former: this.former,
@@ -377,33 +353,4 @@ export class LastAnswers {
     }
     return answers;
   }
-}
-
-/**
- * Whether a policy refuses a name to a container now, by the code that decides about its queries, and by what it
- * has refused lately where the answer decided.
- */
-function refusalNow(
-  policies: PolicyBook | undefined,
-  ownerId: string,
-  name: string,
-  type: number,
-): PolicyRefusal | undefined {
-  const judge = policies?.policyOf(ownerId);
-  const labels = judge === undefined ? undefined : presentedLabels(name);
-  if (policies === undefined || judge === undefined || labels === undefined) return undefined;
-  const question = { ...new StoredName(labels), type, class: CLASS.IN };
-  if (judge.grantFor(question) !== undefined) return undefined;
-  const denied = judge.name(question);
-  if (denied?.isEnforced === true) return refusalOf(denied, true);
-  // Only the answer tells, or how much was asked before.
-  const logged = policies.log.last(ownerId, bareName(name), type)?.refusal;
-  const isInForce = logged !== undefined && logged.isEnforced && judge.policies.includes(logged.policy);
-  if (isInForce && LOGGED.has(logged.reason)) return refusalOf(logged, true);
-  const refusal = judge.forward(question, true);
-  return refusal?.isEnforced === true ? refusalOf(refusal, false) : undefined;
-}
-
-function refusalOf({ text, reason }: Refusal, isCertain: boolean): PolicyRefusal {
-  return { text, isCertain, isForName: !NOT_OF_NAME.has(reason) };
 }

@@ -1,10 +1,80 @@
+import type { Settings } from "../../config/settings.ts";
+import { labelKeysOf } from "../../container/facts/label-keys.ts";
+import { gauge, sample, verdictFamily } from "../../metrics/exposition.ts";
+import type { PolicyBook } from "../../policy/book/policy-book.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Client } from "../../query/client/client.ts";
-import type { RunCore, Running } from "../contract.ts";
+import type { QueryObserver } from "../../query/client/clients.ts";
+import type { EngineCore, Policing, Prepared, RunCore, Running } from "../contract.ts";
 import { AnswerGate } from "./gate/answer-gate.ts";
 import { PolicyGate } from "./gate/policy-gate.ts";
+import { leaseRoutes, openLeases } from "./leases/policy-leases.ts";
+import { type PolicedContainers, openPoliced } from "./policed-containers.ts";
+import { refusalNow } from "./reports/refusal-now.ts";
+import { policyRoutes } from "./reports/routes.ts";
+import { openPolicyBook } from "./subjects.ts";
+import { UnknownContainers } from "./unknown-containers.ts";
+import { openWhy } from "./why/why.ts";
 
-export function open({ observe, policies: book }: RunCore): Running {
+const NOTHING_PREPARED: Prepared = { commit: () => undefined, discard: async () => await Promise.resolve() };
+
+export function open(run: RunCore): Running {
+  let { settings } = run;
+  const book = openPolicyBook(run, () => settings.queries.names === "full");
+  book.isKept = run.canRefuse;
+  book.set(settings.policies);
+  run.observe(gatesOf(book));
+  let engine: EngineCore | undefined;
+  const leases = openLeases(book, run, () => engine);
+  let policed: PolicedContainers | undefined;
+  let policing: Policing | undefined;
+  const learnLabels = async ({ policies }: Pick<Settings, "policies">): Promise<void> => {
+    const keys = labelKeysOf(policies.flatMap(({ scopes }) => scopes));
+    for (const key of new Set(keys)) await engine?.learnLabel(key);
+  };
+  return {
+    ...openWhy(book, () => engine),
+    engine: (core) => {
+      engine = core;
+      policed = openPoliced(book, core, run);
+      policing = policingOf(book, policed, core);
+    },
+    get policing() {
+      return policing;
+    },
+    // Also those that a run before has left.
+    start: async () => await learnLabels(book),
+    // A process before this one may have made some while this one started.
+    serving: () => leases.readAgain(),
+    prepare: async (next) => {
+      await learnLabels(next);
+      return NOTHING_PREPARED;
+    },
+    configure: (next) => {
+      settings = next;
+      book.set(next.policies);
+    },
+    containersChange: () => {
+      book.containersChanged();
+      leases.containersChanged();
+    },
+    remove: () => leases.containersChanged(),
+    synced: () => {
+      leases.synced();
+      void policed?.synced();
+    },
+    refusalOf: (...asked) => refusalNow(book, ...asked),
+    routes: (ports) => ({ ...policyRoutes({ ...ports, policies: book }), ...leaseRoutes(leases, ports) }),
+    metrics: () => [
+      gauge("dns11_policy_leases", "Policies that clients have made.", [sample(leases.count)]),
+      verdictFamily(book.readings.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode }))),
+    ],
+    closing: () => leases.close(),
+  };
+}
+
+/** Each client has its policy before its first query. */
+function gatesOf(book: PolicyBook): QueryObserver {
   const answers = new AnswerGate(book);
   // Clients in one namespace have the same.
   const gates = new WeakMap<NamespacePolicy, PolicyGate>();
@@ -13,7 +83,7 @@ export function open({ observe, policies: book }: RunCore): Running {
     gates.set(policy, known);
     return known;
   };
-  observe({
+  return {
     open: (containerId: string, client: Client) => {
       const policed = {
         setPolicy: (policy: NamespacePolicy | undefined) => void (client.policy = policy && gateOf(policy)),
@@ -24,6 +94,24 @@ export function open({ observe, policies: book }: RunCore): Running {
       return undefined;
     },
     close: () => undefined,
-  });
-  return {};
+  };
+}
+
+function policingOf(book: PolicyBook, policed: PolicedContainers, { host, directory, serve }: EngineCore): Policing {
+  return {
+    get isOn() {
+      return book.policies.length > 0;
+    },
+    isEnforced: (id) => book.isEnforcedFor(id),
+    isEnforcedNow: (id) => book.isEnforcedIn(id),
+    late: new UnknownContainers({
+      ...{ host, serve },
+      facts: () => directory().containers,
+      isHolding: () => policed.isHolding,
+      hold: (id, addresses) => policed.hold(id, addresses),
+      release: (id) => policed.release(id),
+    }),
+    networksChanged: () => policed.networksChanged(),
+    close: () => policed.close(),
+  };
 }

@@ -27,13 +27,14 @@ import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
-import type { EngineCore, Outsiders, OwnNamespace, Running } from "../../features/contract.ts";
+import type { EngineCore, Outsiders, OwnNamespace, Policing, Running } from "../../features/contract.ts";
 import { dialIn } from "../../container/namespace/dial.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import type { NameSettings } from "../../container/names/source/name-settings.ts";
+import { networkFact } from "../../container/watch/translate.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf, nodeDial } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
@@ -42,8 +43,6 @@ import { EngineNetworks, hostGateway } from "./engine-networks.ts";
 import { restoreLeft } from "./left-changes.ts";
 import { openBirths, startingHooks } from "./starting-containers.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
-import { type PolicedContainers, openPoliced } from "./policed-containers.ts";
-import { UnknownContainers } from "./unknown-containers.ts";
 
 /** What a directory knows from elsewhere. */
 interface DirectoryParts {
@@ -68,7 +67,6 @@ export class EngineSide implements ContainerSide {
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
   readonly features: readonly Running[];
-  readonly policed: PolicedContainers;
   readonly births: SandboxBirths;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
@@ -95,7 +93,6 @@ export class EngineSide implements ContainerSide {
       networkOf: (id) => this.directory.network(id),
     });
     this.#openFeatures();
-    this.policed = openPoliced(this, parts, link);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf, unserved: (id) => this.namespaceOf(id)?.unserved });
     this.#events = new EngineEvents({
@@ -112,9 +109,7 @@ export class EngineSide implements ContainerSide {
       upstreams: this.hostUpstreams,
       reinspect: (ids) => this.follower.reinspect(ids),
     });
-    // Also those that a run before has left.
-    const { policies } = parts.querySide.policies;
-    link.engine.labels.add(labelKeysIn({ ...parts.settings, policies }));
+    link.engine.labels.add(labelKeysIn(parts.settings));
     link.engine.readStep = (id, step) => parts.quarantines.recorder.inspecting(id, step);
     this.births = openBirths(this, link);
     this.follower = this.#openFollower();
@@ -245,8 +240,12 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    for (const each of [this.hostUpstreams, this.files, this.policed, this.births, this.links, this.#clusterDns])
-      each.close();
+    for (const each of [this.hostUpstreams, this.files, this.policing, this.births, this.links, this.#clusterDns])
+      each?.close();
+  }
+
+  get policing(): Policing | undefined {
+    return this.features.find(({ policing }) => policing !== undefined)?.policing;
   }
 
   outsiders(): readonly Outsiders[] {
@@ -263,6 +262,9 @@ export class EngineSide implements ContainerSide {
       isRootless: info.isRootless,
       api: engine,
       engineVersion: () => this.#link.info.majorVersion,
+      listNetworks: async () => (await engine.networks()).map(networkFact),
+      areAllKnown: () => this.areAllKnown,
+      serve: (fact) => this.#serve(fact),
       reinspect: (id) => this.follower.reinspect([id]),
       links: this.links,
       hostServers: () => this.hostUpstreams,
@@ -316,8 +318,8 @@ export class EngineSide implements ContainerSide {
         ...{ inherit, disinherit },
         refusing,
         extra: this.features.find(({ extra }) => extra !== undefined)?.extra,
-        isEnforced: (id) => querySide.policies.isEnforcedIn(id),
-        onLeft: (id) => querySide.policies.isEnforcedFor(id) && this.#log.onLeft(this.#nameOf(id)),
+        isEnforced: (id) => this.policing?.isEnforcedNow(id) === true,
+        onLeft: (id) => this.policing?.isEnforced(id) === true && this.#log.onLeft(this.#nameOf(id)),
         startAfter,
         isSuspect: quarantines.isSuspect,
         runAttach: async (id, work) => await quarantines.recorder.attaching(id, work),
@@ -331,13 +333,13 @@ export class EngineSide implements ContainerSide {
   }
 
   #openRoster(): Roster {
-    const { quarantines, limitedLog, querySide, settings } = this.#parts;
+    const { quarantines, limitedLog, settings } = this.#parts;
     return new Roster({
       directory: () => this.#directory,
       reconciler: this.reconciler,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
-      isEnforced: (id) => querySide.policies.isEnforcedFor(id),
+      isEnforced: (id) => this.policing?.isEnforced(id) === true,
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       labelWarnings: (...about) => this.features.flatMap((each) => each.labelWarnings?.(...about) ?? []),
@@ -415,13 +417,12 @@ export class EngineSide implements ContainerSide {
         if (this.directory.setComplete(true)) this.roster.refresh();
         for (const each of this.features) each.synced?.();
         void this.#restoreLeftovers();
-        void this.policed.synced();
       },
       onNetwork: (fact) => this.putNetwork(fact),
       onNetworkGone: (id) => this.removeNetwork(id),
       onNetworkEvent: (name, isCreated) => {
         this.#events.onNetwork(name, isCreated);
-        this.policed.networksChanged();
+        this.policing?.networksChanged();
       },
       onContainer: (fact) => this.put(fact, this.#followers),
       onContainerGone: (id, ending) => {
@@ -433,22 +434,14 @@ export class EngineSide implements ContainerSide {
         this.#clusterDns.forget(id);
         for (const each of this.#followers) each.remove?.(id);
         this.#containersChange();
-        querySide.policies.containersChanged();
       },
       stopped: {
         known: () => this.directory.names.stoppedIds,
         put: (fact) => this.directory.putStopped(fact),
         remove: (id) => this.directory.removeStopped(id),
       },
-      late: new UnknownContainers({
-        host: this.#link.host,
-        facts: () => this.directory.containers,
-        isHolding: () => this.policed.isHolding,
-        hold: (id, addresses) => this.policed.hold(id, addresses),
-        release: (id) => this.policed.release(id),
-        serve: (fact) => this.#serve(fact),
-      }),
-      starting: startingHooks(this, this.births, this.#parts),
+      ...(this.policing !== undefined && { late: this.policing.late }),
+      starting: startingHooks(this, this.births, () => this.policing?.isOn === true),
       barredBy: quarantines.inspectionBarredBy,
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
@@ -464,7 +457,6 @@ export class EngineSide implements ContainerSide {
   /** There are new facts about a container. */
   put(fact: ContainerFact, followers: readonly Pick<Running, "put">[]): void {
     this.#events.onContainer(fact);
-    this.#containersChange();
     this.#serve(fact, followers);
   }
 
@@ -473,10 +465,9 @@ export class EngineSide implements ContainerSide {
   }
 
   #serve(fact: ContainerFact, followers: readonly Pick<Running, "put">[] = []): void {
-    const { quarantines, querySide } = this.#parts;
-    quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
+    this.#containersChange();
+    this.#parts.quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
     for (const each of followers) each.put?.(fact);
-    querySide.policies.containersChanged();
   }
 
   putNetwork(fact: NetworkFact): void {
@@ -492,8 +483,7 @@ export class EngineSide implements ContainerSide {
   #networksChanged(): void {
     this.viewsChanged();
     // Whoever asks from elsewhere is on a network, or no longer.
-    const areOutsiders = this.outsiders().some(({ facts }) => facts.length > 0);
-    if (areOutsiders) this.#parts.querySide.policies.containersChanged();
+    if (this.outsiders().some(({ facts }) => facts.length > 0)) this.#containersChange();
   }
 
   /** They learn of each container behind the roster. */
@@ -533,11 +523,7 @@ export class EngineSide implements ContainerSide {
 
 /** The labels by which settings choose containers. */
 function labelKeysIn(settings: RunSettings): string[] {
-  const { policies, only } = settings;
-  return [
-    ...labelKeysOf([...policies.flatMap(({ scopes }) => scopes), ...only]),
-    ...FEATURES.flatMap((each: FeatureEntry) => each.labelKeys?.(settings) ?? []),
-  ];
+  return [...labelKeysOf(settings.only), ...FEATURES.flatMap((each: FeatureEntry) => each.labelKeys?.(settings) ?? [])];
 }
 
 /** What the first of the features says that knows it. */

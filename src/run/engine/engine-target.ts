@@ -47,10 +47,12 @@ export async function preview(
   const reader = new QueryReader(querySide.histories, () => undefined);
   const folder = instanceFolder(settings.stateDir, link.info.id);
   const core = {
-    ...{ settings, log, reader, querySide, folder },
+    ...{ settings, log, limitedLog, reader, querySide, folder },
     instanceId: link.info.id,
     hostName: link.info.name,
     onNames: (): void => undefined,
+    containers: () => new Map<string, never>(),
+    canRefuse: () => false,
   };
   const side = new EngineSide(
     {

@@ -2,16 +2,13 @@
  * StartingContainers: which containers are served before their first instruction. A policy has ways of its own to close these
  * moments, and a container in which dns11 writes a file needs its inspect first.
  */
-import { posix } from "node:path";
-
 import type { Gate } from "../../base/lib/async.ts";
 import { type ContainerFact, hasOwnStack } from "../../container/facts/fact.ts";
-import { SANDBOX_FOLDER } from "../../container/namespace/find-sandbox.ts";
+import { SANDBOX_FOLDER, sandboxFolder } from "../../container/namespace/find-sandbox.ts";
 import { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { Running } from "../../features/contract.ts";
 import type { StartingHooks } from "../../container/watch/starting-containers.ts";
-import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { isChangedBy } from "./left-changes.ts";
 
@@ -31,20 +28,10 @@ export function openBirths(side: Pick<Side, "directory">, { host }: EngineAccess
   });
 }
 
-/** As the engine says for the containers that are known. */
-export function sandboxFolder(facts: Iterable<ContainerFact>, otherwise = SANDBOX_FOLDER): string {
-  for (const { sandboxKey } of facts) if (sandboxKey !== "") return posix.dirname(sandboxKey);
-  return otherwise;
-}
-
-export function startingHooks(
-  side: Side,
-  births: SandboxBirths,
-  { querySide }: Pick<ContainerSideParts, "querySide">,
-): StartingHooks {
+export function startingHooks(side: Side, births: SandboxBirths, isPolicing: () => boolean): StartingHooks {
   return {
     births,
-    isWanted: () => side.synced.isOpen && querySide.policies.policies.length === 0,
+    isWanted: () => side.synced.isOpen && !isPolicing(),
     networkNamed: (name) => side.directory.networkNamed(name),
     onStarting: (fact) => {
       const known = side.directory.containers.get(fact.id);

@@ -51,8 +51,12 @@ export function startEngineSide({ runner, keep, features = [], extraOf = [] }: E
   const host = openEngineHost(process.pid);
   const querySide = composeQuerySide(settings, repeats);
   const reader = new QueryReader(querySide.histories, () => undefined);
-  const core = { settings, log, reader, querySide, folder: "/nowhere", instanceId: "", hostName: "" };
-  const opened = openFeatures(extraOf, { ...core, onNames: () => undefined });
+  const opened = openFeatures(extraOf, {
+    ...{ settings, log, limitedLog: repeats, reader, querySide, folder: "/nowhere", instanceId: "", hostName: "" },
+    onNames: () => undefined,
+    containers: () => new Map(),
+    canRefuse: () => false,
+  });
   const withExtra = opened.filter(({ extra }) => extra !== undefined);
   const way = new EngineSide(
     {

@@ -17,7 +17,6 @@ export function idleMetrics(features: readonly Family[]): MetricsSource {
       counts: new ContainerMetrics(0),
       containers: [],
       isConnected: undefined,
-      policies: [],
       features,
     },
   };

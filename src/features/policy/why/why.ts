@@ -2,13 +2,13 @@
  * What a program in a container can learn of its policy without knowing dns11: TXT of NAME.why.dns11.alt says whether NAME is refused,
  * by which rule, and what to ask for. Nobody else has such names: `.alt` is reserved for what is no DNS name (RFC 9476).
  */
-import { presentation, wireLabels } from "../../base/dns/name.ts";
-import { CLASS } from "../../base/dns/record.ts";
-import { TYPE } from "../../base/dns/record-type.ts";
-import { RateLimit } from "../../base/lib/rate-limit.ts";
-import { DEFAULT_BEHAVIOUR } from "../../base/model/behaviour.ts";
-import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
-import { StoredName } from "../../base/model/label-table.ts";
+import { presentation, wireLabels } from "../../../base/dns/name.ts";
+import { CLASS } from "../../../base/dns/record.ts";
+import { TYPE } from "../../../base/dns/record-type.ts";
+import { RateLimit } from "../../../base/lib/rate-limit.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../base/model/behaviour.ts";
+import { LOCAL_SOURCE, type LocalSource } from "../../../base/model/local-source.ts";
+import { StoredName } from "../../../base/model/label-table.ts";
 import {
   DECLARED,
   FOUND,
@@ -17,11 +17,12 @@ import {
   NameSearch,
   type QuestionName,
   type VisibleNames,
-} from "../../base/model/visible-names.ts";
-import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
-import { POLICY_LABEL } from "../../policy/model/policy.ts";
-import type { Refusal } from "../../policy/judge/refusal.ts";
-import type { EngineCore, RunCore, Running } from "../contract.ts";
+} from "../../../base/model/visible-names.ts";
+import type { PolicyBook } from "../../../policy/book/policy-book.ts";
+import type { NamespacePolicy } from "../../../policy/judge/namespace-policy.ts";
+import { POLICY_LABEL } from "../../../policy/model/policy.ts";
+import type { Refusal } from "../../../policy/judge/refusal.ts";
+import type { EngineCore, Running } from "../../contract.ts";
 
 const SUFFIX = wireLabels("why.dns11.alt") as Uint8Array;
 const SUFFIX_LABELS = 3;
@@ -32,12 +33,11 @@ const RATE = { burst: 50, perSecond: 20 };
 /** Where a container finds a name: which source of this machine has it, if any. */
 type SourceOf = (name: QuestionName) => LocalSource | undefined;
 
-export function open({ policies: book }: RunCore): Running {
-  let engine: EngineCore | undefined;
+export function openWhy(
+  book: Pick<PolicyBook, "policies" | "policyOf">,
+  engine: () => EngineCore | undefined,
+): Pick<Running, "makeNames"> {
   return {
-    engine: (opened) => {
-      engine = opened;
-    },
     makeNames: (settings) => ({
       place: "first",
       source: {
@@ -48,7 +48,7 @@ export function open({ policies: book }: RunCore): Running {
           if (settings.policies.length === 0 && book.policies.length === 0 && !isChosen) return undefined;
           const search = new NameSearch(DEFAULT_BEHAVIOUR);
           const sourceOf: SourceOf = (name) => {
-            const names = engine?.roster().viewOf(container).names ?? [];
+            const names = engine()?.roster().viewOf(container).names ?? [];
             for (const source of names) {
               const found = source.find(name, search);
               if (found !== MISS) return found === FOUND || found === DECLARED ? source.kind : undefined;

@@ -2,31 +2,34 @@
  * PolicyCheck: what the policies of a container say of a name or an address, by the code that decides about queries. No query is
  * sent.
  */
-import type { PolicyCheck, PolicyCheckRequest } from "../../api/policies.ts";
-import { presentedLabels } from "../../base/dns/name.ts";
-import { TYPE, parseType, typeName } from "../../base/dns/record-type.ts";
-import { CLASS } from "../../base/dns/record.ts";
-import { commandOf } from "../../base/lib/text.ts";
-import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import { addressText, blockText } from "../../base/model/address.ts";
-import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
-import { StoredName } from "../../base/model/label-table.ts";
-import { ASKED, DECLARED, DENIED, MISS } from "../../base/model/visible-names.ts";
-import type { NameAddresses, NameRecords, QuestionName } from "../../base/model/visible-names.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
-import type { JudgedQuestion, NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
-import { type Refusal, hasPort } from "../../policy/judge/refusal.ts";
-import { fixedVerdict } from "../../policy/enforce/fixed-rules.ts";
-import { type IsHosts, isLoopback } from "../../policy/judge/compiled-policy.ts";
-import type { Policy } from "../../policy/model/policy.ts";
-import type { PolicyRule } from "../../policy/model/policy-rule.ts";
-import { type WrittenRule, readRule } from "../../policy/model/policy-rule.ts";
-import { AskedAnswers } from "../../query/client/asked-answers.ts";
-import { LocalNames } from "../../query/policy/local-names.ts";
-import { findContainer, namespaceOwner } from "../situation/find-container.ts";
-import type { ControlPorts } from "../situation/ports.ts";
+import type { PolicyCheck, PolicyCheckRequest } from "../../../api/policies.ts";
+import { presentedLabels } from "../../../base/dns/name.ts";
+import { TYPE, parseType, typeName } from "../../../base/dns/record-type.ts";
+import { CLASS } from "../../../base/dns/record.ts";
+import { commandOf } from "../../../base/lib/text.ts";
+import { Fault, reasonOf } from "../../../base/lib/fault.ts";
+import { addressText, blockText } from "../../../base/model/address.ts";
+import { LOCAL_SOURCES } from "../../../base/model/local-source.ts";
+import { StoredName } from "../../../base/model/label-table.ts";
+import { ASKED, DECLARED, DENIED, MISS } from "../../../base/model/visible-names.ts";
+import type { NameAddresses, NameRecords, QuestionName } from "../../../base/model/visible-names.ts";
+import type { ContainerFact } from "../../../container/facts/fact.ts";
+import type { PolicyBook } from "../../../policy/book/policy-book.ts";
+import type { JudgedQuestion, NamespacePolicy } from "../../../policy/judge/namespace-policy.ts";
+import { type Refusal, hasPort } from "../../../policy/judge/refusal.ts";
+import { fixedVerdict } from "../../../policy/enforce/fixed-rules.ts";
+import { type IsHosts, isLoopback } from "../../../policy/judge/compiled-policy.ts";
+import type { Policy } from "../../../policy/model/policy.ts";
+import type { PolicyRule } from "../../../policy/model/policy-rule.ts";
+import { type WrittenRule, readRule } from "../../../policy/model/policy-rule.ts";
+import { AskedAnswers } from "../../../query/client/asked-answers.ts";
+import { LocalNames } from "../../../query/policy/local-names.ts";
+import { findContainer, namespaceOwner } from "../../../control/situation/find-container.ts";
+import type { ControlPorts } from "../../../control/situation/ports.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "policies" | "resolver">;
+interface Ports extends Pick<ControlPorts, "containers" | "resolver"> {
+  readonly policies: PolicyBook;
+}
 
 const ALLOW_FOR = "15m";
 

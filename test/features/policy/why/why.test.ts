@@ -10,19 +10,19 @@ import { after, before, test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { MISS, NameSearch } from "../../../src/base/model/visible-names.ts";
-import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import { StoredName } from "../../../src/base/model/label-table.ts";
-import { TYPE } from "../../../src/base/dns/record-type.ts";
-import { Reasons } from "../../../src/features/why/why.ts";
-import { dataOf, dig } from "../../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
-import { type Engine, startEngine } from "../../support/engine/engine.ts";
-import { type Dns11, startDns11 } from "../../support/program/dns11.ts";
-import { runs } from "../../support/rig/runs.ts";
-import { waitFor } from "../../support/rig/wait.ts";
-import { aName } from "../../support/scripted/builders.ts";
-import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { MISS, NameSearch } from "../../../../src/base/model/visible-names.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
+import { StoredName } from "../../../../src/base/model/label-table.ts";
+import { TYPE } from "../../../../src/base/dns/record-type.ts";
+import { Reasons } from "../../../../src/features/policy/why/why.ts";
+import { dataOf, dig } from "../../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../../support/engine/engine.ts";
+import { type Dns11, startDns11 } from "../../../support/program/dns11.ts";
+import { runs } from "../../../support/rig/runs.ts";
+import { waitFor } from "../../../support/rig/wait.ts";
+import { aName } from "../../../support/scripted/builders.ts";
+import { type Upstream, startUpstream } from "../../../support/servers/upstream.ts";
 
 const ZONE = "why.dns11.alt";
 const SETTINGS = `version: 1

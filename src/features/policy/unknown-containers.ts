@@ -7,9 +7,8 @@ import { guard } from "../../base/lib/guard.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
-import { type Sandbox, findSandbox } from "../../container/namespace/find-sandbox.ts";
+import { type Sandbox, findSandbox, sandboxFolder } from "../../container/namespace/find-sandbox.ts";
 import type { LateEndpoint, LateHooks } from "../../container/watch/late-containers.ts";
-import { sandboxFolder } from "./starting-containers.ts";
 
 interface UnknownContainersParts {
   readonly host: () => Pick<EngineHost, "root" | "sharesPids">;

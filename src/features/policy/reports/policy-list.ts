@@ -1,18 +1,18 @@
 /**
  * PolicyList: the containers with a policy, and how far each is confined.
  */
-import type { ClosedMoment, PoliciesReport, PolicyContainer, PolicyRefusal } from "../../api/policies.ts";
-import { gatherInSlices } from "../../base/lib/slices.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
-import { addressText } from "../../base/model/address.ts";
-import type { Held } from "../../policy/book/policy-book.ts";
-import type { Assignment } from "../../policy/book/assignment.ts";
-import type { RefusedAddress } from "../../policy/table/policy-table.ts";
-import { scopeText } from "../../policy/model/policy.ts";
-import { namedContainer, sharedOwner } from "../situation/find-container.ts";
-import type { ControlPorts } from "../situation/ports.ts";
-import { typeName } from "../../base/dns/record-type.ts";
-import type { LoggedRefusal } from "../../policy/book/refusal-log.ts";
+import type { ClosedMoment, PoliciesReport, PolicyContainer, PolicyRefusal } from "../../../api/policies.ts";
+import { gatherInSlices } from "../../../base/lib/slices.ts";
+import type { ContainerFact } from "../../../container/facts/fact.ts";
+import { addressText } from "../../../base/model/address.ts";
+import type { Held, PolicyBook } from "../../../policy/book/policy-book.ts";
+import type { Assignment } from "../../../policy/book/assignment.ts";
+import type { RefusedAddress } from "../../../policy/table/policy-table.ts";
+import { scopeText } from "../../../policy/model/policy.ts";
+import { namedContainer, sharedOwner } from "../../../control/situation/find-container.ts";
+import type { ControlPorts } from "../../../control/situation/ports.ts";
+import { typeName } from "../../../base/dns/record-type.ts";
+import type { LoggedRefusal } from "../../../policy/book/refusal-log.ts";
 
 const REFUSED_SHOWN = 100;
 const PROTOCOL_NAMES = new Map([
@@ -22,7 +22,9 @@ const PROTOCOL_NAMES = new Map([
   [58, "icmpv6"],
 ]);
 
-type Ports = Pick<ControlPorts, "containers" | "policies">;
+interface Ports extends Pick<ControlPorts, "containers"> {
+  readonly policies: PolicyBook;
+}
 
 const NAMES_LISTED = 5;
 /** One lookup may ask for several types. */

@@ -6,17 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { OneAtATime } from "../../base/lib/async.ts";
-import { eventLogger, type ReportEvent } from "../../base/log/log.ts";
+import type { ReportEvent } from "../../base/log/log.ts";
 import { addressBytes, type AddressBlock, blockText, readAddressBlock } from "../../base/model/address.ts";
 import { LISTENER_ADDRESS_BYTES } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
-import type { Reconciler } from "../../container/attach/reconciler.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import { sharedOwner } from "../../control/situation/find-container.ts";
-import type { Directory } from "../../container/registry/directory.ts";
 import { userNamespaceOf } from "../../kernel/process.ts";
-import { networkFact } from "../../container/watch/translate.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import {
@@ -31,18 +28,16 @@ import { serviceFolder, BootClosing } from "../../policy/boot/closed-networks.ts
 import type { ClosedNetwork } from "../../policy/model/policy.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import { LocalAddresses } from "../../kernel/netlink-watch.ts";
-import type { ContainerSideParts } from "../container-side.ts";
-import type { Platform } from "../platform.ts";
-import type { EngineAccess } from "./engine-link.ts";
+import type { EngineCore, RunCore } from "../contract.ts";
 
 interface HostAddressesParts {
-  readonly platform: Pick<Platform, "runner" | "memory">;
+  readonly platform: Pick<EngineCore, "runner" | "memory">;
   readonly host: () => Pick<EngineHost, "network" | "networkId">;
   readonly onEvent: ReportEvent;
 }
 
 interface PolicedContainersParts {
-  readonly platform: Pick<Platform, "runner" | "memory">;
+  readonly platform: Pick<EngineCore, "runner" | "memory">;
   readonly host: () => Pick<EngineHost, "network" | "networkId" | "pid" | "sharesPids">;
   readonly links: ContainerLinks;
   readonly book: PolicyBook;
@@ -408,28 +403,19 @@ function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
   return (network?.addressBlocks ?? []).flatMap((text) => readAddressBlock(text) ?? []);
 }
 
-/** The parts of an EngineSide; the directory is the current one. */
-interface Side {
-  readonly directory: Directory;
-  readonly reconciler: Reconciler;
-  readonly links: ContainerLinks;
-  readonly areAllKnown: boolean;
-}
-
-export function openPoliced(side: Side, parts: ContainerSideParts, { host, engine }: EngineAccess): PolicedContainers {
-  const { platform, querySide, log } = parts;
+export function openPoliced(
+  book: PolicyBook,
+  core: EngineCore,
+  { onEvent }: Pick<RunCore, "onEvent">,
+): PolicedContainers {
+  const { host, links, areAllKnown, listNetworks } = core;
   return new PolicedContainers({
-    platform,
-    host,
+    platform: core,
+    ...{ host, links, areAllKnown, listNetworks, book, onEvent },
     boot: new BootClosing({ folder: serviceFolder() }),
-    links: side.links,
-    book: querySide.policies,
-    facts: () => side.directory.containers,
-    networkOf: (id) => side.directory.network(id),
-    areAllKnown: () => side.areAllKnown,
-    listNetworks: async () => (await engine.networks()).map(networkFact),
-    onEvent: eventLogger(log),
-    onPolicies: () => side.reconciler.renewPolicies(),
+    facts: () => core.directory().containers,
+    networkOf: (id) => core.directory().network(id),
+    onPolicies: () => core.reconciler().renewPolicies(),
   });
 }
 

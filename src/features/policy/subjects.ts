@@ -1,39 +1,37 @@
-/**
- * Policies: what connects the policies of the query side with the containers of the other: which containers there are, and what is
- * logged when one is refused a name.
- */
-import { typeName } from "../base/dns/record-type.ts";
-import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
-import { type ContainerFact, DEFAULT_BRIDGE } from "../container/facts/fact.ts";
-import { namedContainer, sharedOwner } from "../control/situation/find-container.ts";
-import { PolicyBook } from "../policy/book/policy-book.ts";
-import type { PolicySubject } from "../policy/book/assignment.ts";
+import { typeName } from "../../base/dns/record-type.ts";
+import { type ContainerFact, DEFAULT_BRIDGE } from "../../container/facts/fact.ts";
+import { namedContainer, sharedOwner } from "../../control/situation/find-container.ts";
+import { PolicyBook } from "../../policy/book/policy-book.ts";
+import type { PolicySubject } from "../../policy/book/assignment.ts";
+import type { RunCore } from "../contract.ts";
 
 type Facts = ReadonlyMap<string, ContainerFact>;
 
-interface LogParts {
-  readonly nameOf: (containerId: string) => string | undefined;
-  readonly showsNames: () => boolean;
-}
-
-export function openPolicyBook(limitedLog: RateLimitedLog, { nameOf, showsNames }: LogParts): PolicyBook {
-  return new PolicyBook({
+/** With what is logged when a container is refused a name. */
+export function openPolicyBook(
+  { limitedLog, containers }: Pick<RunCore, "limitedLog" | "containers">,
+  showsNames: () => boolean,
+): PolicyBook {
+  const nameOf = (id: string): string => containers().get(id)?.name ?? id.slice(0, 12);
+  const book = new PolicyBook({
     showsNames,
     onGrant: (id, text) => {
-      const container = nameOf(id) ?? id.slice(0, 12);
+      const container = nameOf(id);
       limitedLog.line("warn", container, { container, grant: text }, "an operator allows a name");
     },
     onLogged: (id, { isEnforced, text }, name, type) => {
-      const container = nameOf(id) ?? id.slice(0, 12);
+      const container = nameOf(id);
       const asked = { ...(name !== null && { name }), type: typeName(type) };
       if (isEnforced) limitedLog.log("warn", container, { container, ...asked, rule: text }, "a policy refused a name");
       else limitedLog.log("info", container, { container, ...asked, rule: text }, "a policy would have refused a name");
     },
   });
+  book.subjects = policySubjects(containers);
+  return book;
 }
 
 /** All containers, or those in the namespace of one. */
-export function policySubjects(facts: () => Facts): (ownerId?: string) => Iterable<PolicySubject> {
+function policySubjects(facts: () => Facts): (ownerId?: string) => Iterable<PolicySubject> {
   return function* subjects(ownerId) {
     const all = facts();
     for (const fact of all.values()) {

@@ -7,14 +7,14 @@ import { mkdirSync, rmSync, writeFileSync, constants, openSync, renameSync } fro
 import { join, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { PolicyLeaseEnd, PolicyLeaseReply } from "../../api/policies.ts";
-import { Fault, codeOf, isInternalError, reasonOf, reasonWithRemedy } from "../../base/lib/fault.ts";
-import type { ReportEvent } from "../../base/log/log.ts";
-import { readSettingsInWorker } from "../../config/file/worker.ts";
-import { LineRoute, type Holder, holderText } from "../../control/server/http.ts";
-import { gauge, sample } from "../../metrics/exposition.ts";
-import type { PolicyBook } from "../../policy/book/policy-book.ts";
-import { chosenBy } from "../../policy/book/assignment.ts";
+import type { PolicyLeaseEnd, PolicyLeaseReply } from "../../../api/policies.ts";
+import { Fault, codeOf, isInternalError, reasonOf, reasonWithRemedy } from "../../../base/lib/fault.ts";
+import type { ReportEvent } from "../../../base/log/log.ts";
+import { readSettingsInWorker } from "../../../config/file/worker.ts";
+import { LineRoute, type Holder, type Routes, holderText } from "../../../control/server/http.ts";
+import type { ControlPorts } from "../../../control/situation/ports.ts";
+import type { PolicyBook } from "../../../policy/book/policy-book.ts";
+import { chosenBy } from "../../../policy/book/assignment.ts";
 import {
   type Policy,
   scopeText,
@@ -23,13 +23,13 @@ import {
   PEERS_CHOICES,
   parseScope,
   POLICY_DEFAULTS,
-} from "../../policy/model/policy.ts";
-import type { RunCore, Running } from "../contract.ts";
-import { readRegular } from "../../kernel/regular-file.ts";
-import { serviceFolder } from "../../policy/boot/closed-networks.ts";
-import { readRule } from "../../policy/model/policy-rule.ts";
+} from "../../../policy/model/policy.ts";
+import type { EngineCore, RunCore } from "../../contract.ts";
+import { readRegular } from "../../../kernel/regular-file.ts";
+import { serviceFolder } from "../../../policy/boot/closed-networks.ts";
+import { readRule } from "../../../policy/model/policy-rule.ts";
 
-export const POLICY_LEASE_LIMITS = {
+const POLICY_LEASE_LIMITS = {
   /** Requests that are open, and their policies: in all, and of one process. */
   leases: 32,
   leasesEach: 8,
@@ -51,35 +51,28 @@ const HELD_POLL_MS = 20;
 const ENDS: readonly unknown[] = ["closed", "open"] satisfies PolicyLeaseEnd[];
 const TOO_LONG = `The line is longer than ${POLICY_LEASE_LIMITS.lineBytes} bytes: send less in one line`;
 
-export function open({ policies, folder, onEvent }: RunCore): Running {
-  /** A KIND node, of which nothing is learned, has no labels. */
-  let learnLabel = async (_key: string): Promise<void> => await Promise.resolve();
-  let updateViews = (): void => undefined;
-  const leases = new PolicyLeases({
-    book: policies,
+/** `engine` is undefined in a KIND node, of which nothing is learned: it has no labels. */
+export function openLeases(
+  book: PolicyBook,
+  { folder, onEvent }: Pick<RunCore, "folder" | "onEvent">,
+  engine: () => EngineCore | undefined,
+): PolicyLeases {
+  return new PolicyLeases({
+    book,
     folder,
     onEvent,
-    learnLabel: async (key) => await learnLabel(key),
-    onFirst: () => updateViews(),
+    learnLabel: async (key) => await engine()?.learnLabel(key),
+    onFirst: () => engine()?.updateViews(),
   });
+}
+
+export function leaseRoutes(leases: PolicyLeases, { holderOf }: Pick<ControlPorts, "holderOf">): Routes {
   return {
-    engine: (core) => {
-      ({ learnLabel, updateViews } = core);
-    },
-    // A process before this one may have made some while this one started.
-    serving: () => leases.readAgain(),
-    synced: () => leases.synced(),
-    containersChange: () => leases.containersChanged(),
-    remove: () => leases.containersChanged(),
-    routes: ({ holderOf }) => ({
-      "POST /v1/policies": new LineRoute(POLICY_LEASE_LIMITS.lineBytes, ({ lines, socket }) => {
-        const lease = leases.open(holderOf(socket));
-        socket.once("close", () => leases.end(lease));
-        return answers(lines, leases, lease);
-      }),
+    "POST /v1/policies": new LineRoute(POLICY_LEASE_LIMITS.lineBytes, ({ lines, socket }) => {
+      const lease = leases.open(holderOf(socket));
+      socket.once("close", () => leases.end(lease));
+      return answers(lines, leases, lease);
     }),
-    metrics: () => [gauge("dns11_policy_leases", "Policies that clients have made.", [sample(leases.count)])],
-    closing: () => leases.close(),
   };
 }
 

@@ -11,19 +11,19 @@ import { after as afterAll, before, beforeEach, test } from "node:test";
 
 import * as fc from "fast-check";
 
-import type { LeaseConnection } from "../../../src/api/lease-connection.ts";
-import { connect } from "../../../src/api/suite.ts";
-import { isInternalError } from "../../../src/base/lib/fault.ts";
-import type { Policy } from "../../../src/policy/model/policy.ts";
-import { PolicyLeases, LeaseStore } from "../../../src/features/policy-leases/policy-leases.ts";
-import { dig } from "../../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
-import { type Engine, startEngine } from "../../support/engine/engine.ts";
-import { SYSTEM_PATH } from "../../support/program/command.ts";
-import { type Dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
-import { runs } from "../../support/rig/runs.ts";
-import { waitFor } from "../../support/rig/wait.ts";
-import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import type { LeaseConnection } from "../../../../src/api/lease-connection.ts";
+import { connect } from "../../../../src/api/suite.ts";
+import { isInternalError } from "../../../../src/base/lib/fault.ts";
+import type { Policy } from "../../../../src/policy/model/policy.ts";
+import { PolicyLeases, LeaseStore } from "../../../../src/features/policy/leases/policy-leases.ts";
+import { dig } from "../../../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../../../support/engine/container.ts";
+import { type Engine, startEngine } from "../../../support/engine/engine.ts";
+import { SYSTEM_PATH } from "../../../support/program/command.ts";
+import { type Dns11, replaceDns11, startDns11 } from "../../../support/program/dns11.ts";
+import { runs } from "../../../support/rig/runs.ts";
+import { waitFor } from "../../../support/rig/wait.ts";
+import { type Upstream, startUpstream } from "../../../support/servers/upstream.ts";
 
 const SETTINGS = `version: 1
 policies:
