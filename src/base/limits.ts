@@ -413,14 +413,6 @@ export const LIMITS = {
   /** The thread that attaches them ends so long after the last one: the first time, and at most. */
   linkThreadIdleFirstMs: 5_000,
   linkThreadIdleLastMs: 86_400_000,
-  /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
-  podProbeEveryMs: 300_000,
-  /**
-   * How often route_localnet is checked in a node with kind.mode loopback, because the kernel does not report changes:
-   * reading one takes 15 us. And how soon one is set again that keeps being reset.
-   */
-  localnetCheckMs: 2_000,
-  localnetRepairEveryMs: 60_000,
   /** Namespaces verified at the same time; further ones wait. */
   verifyAtOnce: 64,
   /**

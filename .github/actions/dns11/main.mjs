@@ -897,14 +897,6 @@ var LIMITS = {
   /** The thread that attaches them ends so long after the last one: the first time, and at most. */
   linkThreadIdleFirstMs: 5e3,
   linkThreadIdleLastMs: 864e5,
-  /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
-  podProbeEveryMs: 3e5,
-  /**
-   * How often route_localnet is checked in a node with kind.mode loopback, because the kernel does not report changes:
-   * reading one takes 15 us. And how soon one is set again that keeps being reset.
-   */
-  localnetCheckMs: 2e3,
-  localnetRepairEveryMs: 6e4,
   /** Namespaces verified at the same time; further ones wait. */
   verifyAtOnce: 64,
   /**

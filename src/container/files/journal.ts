@@ -37,7 +37,7 @@ export interface ChangeRecord {
   readonly startedAt: string;
   readonly sandboxKey: string;
   readonly pid: number;
-  /** The value of kind.ip at that time. */
+  /** What settings asked for at that time. */
   readonly wish: string;
   readonly resolvConf?: ResolvConfRecord;
   /** The addresses added to lo. */

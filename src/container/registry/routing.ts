@@ -102,10 +102,13 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
     ),
     routeLayer("the setting dns", everyone),
     routeLayer(denied.by, [{ domains: denied.domains, servers: [], isLocal: true }]),
-    routeLayer(
-      "the setting kind.host-docker-internal",
-      node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],
-    ),
+    ...(node?.hostDockerInternal === "deny"
+      ? [
+          routeLayer(`the setting ${node.hostDockerInternalBy}`, [
+            { domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true },
+          ]),
+        ]
+      : []),
     routeLayer(`label ${DNS_LABEL} of the container`, labelRoutes(labels, labelServers).layer),
     routeLayer("--dns of the container", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
     routeLayer(

@@ -69,6 +69,7 @@ class KindInRun implements Running {
     if (this.#parts !== undefined) void readHostGateway(this.#parts);
   }
 
+  /** A node needs Docker's resolver, which answers its pods when dns11 stops. */
   decide(fact: ContainerFact, decision: Decision): Decision | undefined {
     const nodes = this.#parts?.nodes;
     if (nodes?.isDetached(fact) === true) return DETACHED;

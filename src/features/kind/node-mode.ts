@@ -44,6 +44,8 @@ import { guard } from "../../base/lib/guard.ts";
 import { allChainsRedirecting, firstChainsRedirecting } from "../../container/rules/port-redirects.ts";
 import { listenersAt } from "../../container/namespace/listeners.ts";
 
+/** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
+const POD_PROBE_EVERY_MS = 300_000;
 /** The conntrack zone of packets that no rule assigns to another one. */
 const DEFAULT_ZONE = 0;
 
@@ -446,7 +448,7 @@ class PodProbe {
   async probe(served: ServedNamespace, targets: ProbeTargets): Promise<readonly string[]> {
     // Also after the machine's clock has been set back.
     const sinceMs = Math.abs(Date.now() - this.#lastMs);
-    if (!this.#isDue && this.#failures.length === 0 && sinceMs < LIMITS.podProbeEveryMs) return [];
+    if (!this.#isDue && this.#failures.length === 0 && sinceMs < POD_PROBE_EVERY_MS) return [];
     this.#isDue = false;
     this.#failures = await this.#probeNow(served, targets);
     return this.#failures;

@@ -158,6 +158,7 @@ export function nodePlaceOf(policy: KindPolicy, fact: NodeFact): NodeContext {
   const { hostDockerInternal } = policy;
   return {
     ownAddresses: [ipv4, ipv6].filter((address) => address !== undefined),
+    hostDockerInternalBy: "kind.host-docker-internal",
     hostDockerInternal:
       hostDockerInternal === "gateway" ? (fact.hostGateway ?? fact.gateway.ipv4 ?? "deny") : hostDockerInternal,
   };

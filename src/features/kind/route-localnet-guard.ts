@@ -6,7 +6,6 @@ import { DEFAULT_INTERFACE, readRouteLocalnet, writeRouteLocalnet } from "../../
 import { type Link, type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { inSlices } from "../../base/lib/slices.ts";
-import { LIMITS } from "../../base/limits.ts";
 import {
   type LocalnetRecord,
   type NamedLink,
@@ -18,6 +17,10 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 
 const ALL = "all";
+/** The kernel does not report changes: reading one takes 15 us. */
+const CHECK_EVERY_MS = 2_000;
+/** How soon one is set again that keeps being reset. */
+const REPAIR_EVERY_MS = 60_000;
 
 /** The ones of these that drop packets for 127.0.0.0/8, with their values. The kernel lists those with the links. */
 export function disabledRouteLocalnet(links: readonly NamedLink[], others: readonly string[] = []): RouteLocalnet {
@@ -129,8 +132,7 @@ export class RouteLocalnetGuard {
         return false;
       }
     }
-    if (this.#within !== undefined)
-      this.#timer ??= setInterval(() => void this.#check(), LIMITS.localnetCheckMs).unref();
+    if (this.#within !== undefined) this.#timer ??= setInterval(() => void this.#check(), CHECK_EVERY_MS).unref();
     return true;
   }
 
@@ -190,7 +192,7 @@ export class RouteLocalnetGuard {
   async #repairDisabled(within: Within, { disabled, links }: Reading): Promise<readonly string[]> {
     const nowMs = performance.now();
     for (const [name, ms] of this.#repairedMs) {
-      if (nowMs - ms >= LIMITS.localnetRepairEveryMs) this.#repairedMs.delete(name);
+      if (nowMs - ms >= REPAIR_EVERY_MS) this.#repairedMs.delete(name);
     }
     const contested = Object.keys(disabled).filter((name) => this.#repairedMs.has(name));
     const others = Object.entries(disabled).filter(([name]) => !this.#repairedMs.has(name));

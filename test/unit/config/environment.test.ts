@@ -93,7 +93,7 @@ test("every setting that is no map has a variable of its own, named after its ke
   assert.deepEqual(keys.toSorted(), Object.keys(SETTINGS).toSorted());
   const variables = Object.keys(SETTINGS).map((key) => variableOf(key as PlainKey));
   assert.equal(new Set(variables).size, variables.length);
-  assert.equal(variableOf("kind.host-docker-internal"), "DNS11_KIND_HOST_DOCKER_INTERNAL");
+  assert.equal(variableOf("cache.negative-ttl-without-soa"), "DNS11_CACHE_NEGATIVE_TTL_WITHOUT_SOA");
 });
 
 test("numbers, sizes, times and lists are read as in the file", () => {

@@ -1,7 +1,7 @@
 /**
  * EngineHostName: host.docker.internal, Docker Desktop's name for the engine's host, for containers that have no entry
- * of that name. Settings decide whether it exists: `host-docker-internal` for containers, and
- * `kind.host-docker-internal` for KIND nodes, which look it up at each start.
+ * of that name. Settings decide whether it exists: `host-docker-internal` for containers, and one of their own for those through which
+ * others ask: KIND nodes look it up at each start.
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
@@ -80,7 +80,7 @@ export class EngineHostName implements NameSource {
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames | undefined {
     if (node !== undefined) {
       // "deny" and "forward" are not addresses.
-      return hostNames([node.hostDockerInternal], "kind.host-docker-internal");
+      return hostNames([node.hostDockerInternal], node.hostDockerInternalBy);
     }
     return this.#isForContainers ? hostNames(this.#reachableBy(container), "host-docker-internal") : undefined;
   }

@@ -10,12 +10,14 @@ import type { OwnName, VisibleNames } from "../../../base/model/visible-names.ts
 import type { ContainerFact, EndpointFact, NetworkFact, StoppedFact } from "../../facts/fact.ts";
 import type { Labels } from "../../facts/labels.ts";
 
-/** What differs for a KIND node. */
+/** What differs for a container through which others ask, too, as pods do through a KIND node. */
 export interface NodeContext {
   /** The addresses at which its pods reach us: used as the node's upstream servers they would be a forwarding loop. */
   readonly ownAddresses: readonly string[];
   /** How host.docker.internal resolves in the node: denied, forwarded, or to this address. */
   readonly hostDockerInternal: "deny" | "forward" | (string & {});
+  /** The setting that says so. */
+  readonly hostDockerInternalBy: string;
 }
 
 /** The engine's host, where its programs ask dns11. */

@@ -20,7 +20,9 @@ function sourceWith(hostName: HostNameSetting): EngineHostName {
 }
 
 function namesOf(hostName: string): VisibleNames | undefined {
-  return sourceWith("off").namesFor(aContainer(), { ownAddresses: [], hostDockerInternal: hostName });
+  const by = "kind.host-docker-internal";
+  const node = { ownAddresses: [], hostDockerInternal: hostName, hostDockerInternalBy: by };
+  return sourceWith("off").namesFor(aContainer(), node);
 }
 
 function found(names: VisibleNames | undefined, name: string): [number, string, string] {
