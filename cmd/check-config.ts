@@ -7,11 +7,11 @@ import type { DeclaredName } from "../src/base/model/declared-name.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
+import { FEATURE_MAPS } from "../src/config/keys.ts";
 import type { FolderLayer } from "../src/config/file/folder-layers.ts";
 import type { SettingsLayer } from "../src/config/layers.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import { addJsonOption } from "./options/control-options.ts";
-import { policyWarnings } from "../src/policy/model/policy-warnings.ts";
 import { jsonLine, printableLines } from "./text/printable.ts";
 import { table } from "./text/table.ts";
 
@@ -25,10 +25,10 @@ export function addCheckConfig(program: Command): void {
     const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
     const file = await readSettingsFile(path);
     const folders = await readFolders(file);
-    const { origins, records, recordsDir, policies } = mergeSettings([file, ...folders]);
+    const { origins, records, recordsDir, features } = mergeSettings([file, ...folders]);
     if (recordsDir !== undefined) await checkRecords(recordsDir, records);
     const withoutMeaning = folders.flatMap((each) => each.withoutMeaning);
-    const warnings = policyWarnings(policies);
+    const warnings = await warningsOf(features);
     const isNoted = warnings.length > 0;
     process.stdout.write(
       json === true
@@ -36,6 +36,13 @@ export function addCheckConfig(program: Command): void {
         : `${path} is valid\n${isNoted ? `\n${printableLines(warnings)}` : ""}\n${list(origins)}${withoutMeaningText(withoutMeaning)}`,
     );
   });
+}
+
+async function warningsOf(features: Readonly<Record<string, unknown>>): Promise<string[]> {
+  const all = Object.entries(FEATURE_MAPS).map(
+    async ([key, { file }]) => (await file()).warnings?.(features[key]) ?? [],
+  );
+  return (await Promise.all(all)).flat();
 }
 
 /** Throws a Fault that lists the mistakes in the files of the records folder. */

@@ -14,7 +14,6 @@ import { HELP_LAYOUT } from "./help/help-layout.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
-import { addPolicy } from "./policy.ts";
 import { addPs } from "./ps.ts";
 import { addReload } from "./reload.ts";
 import { addRootlessDefaults } from "./process/rootless.ts";
@@ -68,7 +67,7 @@ type AddCommand = (program: Command) => void;
 
 /** By the headings of the help, in its order. `__complete` is added with `completion`. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
-  "Run:": { run: addRun, reload: addReload, policy: addPolicy },
+  "Run:": { run: addRun, reload: addReload },
   "Look:": {
     status: addStatus,
     ps: addPs,

@@ -14,9 +14,9 @@ import { parseSync } from "oxc-parser";
 const SEED = Number(process.env["SEED"] ?? 1);
 const COUNT = Number(process.env["COUNT"] ?? 40);
 /** What runs with the program's rights in the kernel, or is drawn in a browser, has no unit test that could see it. */
-const ROOMS = (
-  process.env["ROOMS"] ?? "src/base src/query src/container src/policy src/config src/control src/features"
-).split(" ");
+const ROOMS = (process.env["ROOMS"] ?? "src/base src/query src/container src/config src/control src/features").split(
+  " ",
+);
 const TEST_MS = 60_000;
 /** A fault is looked for by so many test files, those that run the line least often first: they are about it. */
 const FILES_MAX = 12;

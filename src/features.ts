@@ -18,7 +18,6 @@ import { OTHER_NETWORKS } from "./features/other-networks/feature.ts";
 import { POLICY } from "./features/policy/feature.ts";
 import { PROJECTS } from "./features/projects/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
-import { SANDBOX } from "./features/sandbox/feature.ts";
 import { SEARCH } from "./features/search/feature.ts";
 import { STOPPED } from "./features/stopped/feature.ts";
 import { SWARM } from "./features/swarm/feature.ts";
@@ -49,6 +48,5 @@ export const FEATURES = [
   DNSTAP,
   FAMILIES,
   POLICY,
-  SANDBOX,
   SEARCH,
 ] as const;

@@ -10,10 +10,10 @@ import { test } from "node:test";
 /** The layers, from the bottom up: a folder imports its own layer and those below it. */
 const LAYERS: readonly (readonly (string | RegExp)[])[] = [
   ["src/base"],
-  // System calls; what the control socket promises; what policies mean.
-  ["src/kernel", "src/api", "src/policy"],
+  // System calls; what the control socket promises.
+  ["src/kernel", "src/api"],
   // The list of features, which says of each what is known without its code.
-  ["src/config", "src/features.ts", /^src\/features\/[^/]+\/feature\.ts$/],
+  ["src/config", "src/features.ts", /^src\/features\/[^/]+\/(?:feature\.ts$|model\/)/],
   // The two sides, and the process that outlives them. They do not import each other.
   ["src/query", "src/container", "src/keeper"],
   // What a run says of itself.
@@ -22,15 +22,15 @@ const LAYERS: readonly (readonly (string | RegExp)[])[] = [
   // Programs beside a run: clients of the control socket.
   ["src/doctor", "src/ui", "src/action"],
   ["src/run"],
-  ["cmd", /^src\/features\/[^/]+\/command\.ts$/],
+  ["cmd", /^src\/features\/.+\/command\.ts$/],
 ];
 
 /** Programs and clients that know little of the rest, whatever their layer: what they import besides their own files. */
 const ALONE: Readonly<Record<string, readonly string[]>> = {
   "src/kernel": ["src/base"],
   "src/api": ["src/base"],
-  "src/policy/model": ["src/base"],
-  "src/policy/judge": ["src/base", "src/policy/model"],
+  "src/features/policy/model": ["src/base"],
+  "src/features/policy/judge": ["src/base", "src/features/policy/model"],
   "src/keeper": ["src/base", "src/kernel"],
   "src/metrics": ["src/base", "src/api", "src/query/record"],
   "src/control/causes": ["src/base", "src/api", "src/container"],
@@ -159,7 +159,7 @@ const OPENERS = new Map([
   ["src/keeper", "/dev/null"],
   ["src/features/host-names", "the TUN device below the engine's root, which is the host's"],
   ["src/metrics", "files of this process"],
-  ["src/policy/boot", "dns11's own folder, by regular-file.ts"],
+  ["src/features/policy/boot", "dns11's own folder, by regular-file.ts"],
   ["src/query/upstream", "the file of authorities, the machine's or the operator's, by regular-file.ts"],
   ["src/run", "files of the package; dns11's own folder"],
   ["src/run/node", "this thread's namespace"],

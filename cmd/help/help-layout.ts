@@ -91,26 +91,6 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 top --once", "one snapshot, for a script"],
   ],
   wait: [["dns11 wait db --in web --timeout 30s", "before the first step of a test"]],
-  policy: [
-    ["dns11 policy", "containers with a policy, and how far each is confined"],
-    ["dns11 policy check api.example.com agent", "whether a name is allowed, and by which rule"],
-    ["dns11 policy allow api.example.com --in agent --for 15m", "allow a name for a while"],
-  ],
-  "policy check": [
-    ["dns11 policy check api.example.com:443 agent", "whether agent may resolve it, and by which rule"],
-    ["dns11 policy check api.example.com agent --type TXT", "another record type"],
-  ],
-  "policy allow": [["dns11 policy allow '*.example.com' --in agent --for 1h", "a pattern, as in the settings"]],
-  "policy learn": [
-    ["dns11 policy learn --project shop --for 10m", "watch a Compose project, then print its policy"],
-    ["dns11 policy learn web", "from what is recorded of one container"],
-  ],
-  "policy diff": [["dns11 policy diff policy.yaml --project shop", "what these policies would have refused"]],
-  "policy close": [["dns11 policy close", "before dockerd is started by hand"]],
-  "policy log": [
-    ["dns11 policy log", "what was refused lately, and by which rule"],
-    ["dns11 policy log agent -f", "as it happens, in one container"],
-  ],
   upstreams: [["dns11 upstreams", "which servers are used, and how they do"]],
   cache: [
     ["dns11 cache stats", "how much is cached, and how often it is used"],

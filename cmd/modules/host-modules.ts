@@ -4,7 +4,6 @@
  * those took a fifth of a start.
  */
 export { createLog } from "../../src/base/log/log.ts";
-export { closeNetworks } from "../../src/run/close-networks.ts";
 export { cleanup } from "../../src/run/cleanup.ts";
 export { findEngine, preview } from "../../src/run/engine/engine-target.ts";
 export { Standalone } from "../../src/run/engine/standalone.ts";

@@ -135,7 +135,7 @@ export interface PolicyRefusal {
   readonly verdict: "refused" | "would-refuse";
   readonly policy: string;
   readonly mode: PolicyMode;
-  /** A word such as `denied`, `not-allowed` or `private`: see RefusalReason in `src/policy/judge/refusal.ts`. */
+  /** A word such as `denied`, `not-allowed` or `private`: see RefusalReason in `src/features/policy/judge/refusal.ts`. */
   readonly reason: string;
   /** The rule, or what takes its place, with file and line. */
   readonly because: string;

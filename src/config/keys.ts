@@ -4,7 +4,6 @@
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import { FEATURES } from "../features.ts";
-import type { Policy } from "../policy/model/policy.ts";
 import { CORE_SETTINGS } from "./settings-table.ts";
 import type { FeatureEntry } from "./feature-entry.ts";
 import type { AnySetting, MapValuesOf, MapsTable, ValuesOf } from "./setting.ts";
@@ -38,15 +37,12 @@ export const FEATURE_MAPS: MapsTable = Object.assign({}, ...FEATURES.map(({ maps
 export interface MapValues extends MapValuesOf<FeatureMaps> {
   networks: ReadonlyMap<string, readonly RouteText[]>;
   records: readonly DeclaredName[];
-  policies: readonly Policy[];
 }
 
 export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
   networks: "upstream servers for the containers of a network, by network name: {NAME: {dns: [...]}}",
   records:
     "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
-  policies:
-    "which names some containers may resolve, by the name of the policy: {NAME: {for: [network=NET], mode: enforce, allow: [api.example.com]}}",
   ...(Object.fromEntries(Object.entries(FEATURE_MAPS).map(([key, { help }]) => [key, help])) as Readonly<
     Record<keyof MapValuesOf<FeatureMaps>, string>
   >),

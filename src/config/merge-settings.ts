@@ -17,10 +17,7 @@ import {
   FORWARD_DEFAULTS,
   type UpstreamPolicy,
 } from "../base/model/upstream-policy.ts";
-import { typeName } from "../base/dns/record-type.ts";
 import type { SettingOrigin } from "../base/model/setting-origins.ts";
-import { durationText } from "../base/lib/quantity.ts";
-import { scopeText as policyScopeText } from "../policy/model/policy.ts";
 import { FEATURES } from "../features.ts";
 import type { FeatureEntry } from "./feature-entry.ts";
 import { BadSettings } from "./bad-settings.ts";
@@ -70,7 +67,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     ...nodeDomains(everyone),
   ];
   const records = precedence.takeMap("records", [], recordsText);
-  const policies = precedence.takeMap("policies", [], policiesText);
   const recordsDir = precedence.takeOptional("records-dir");
   precedence.takeOptional("dnsmasq-dir");
   precedence.takeOptional("kube-dns-dir");
@@ -84,7 +80,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     health,
     names,
     records,
-    policies,
     recordsDir,
     labels,
     zones,
@@ -160,28 +155,6 @@ function recordsText(names: Values["records"]): unknown {
         ...(alias === undefined ? [] : [`CNAME ${alias}`]),
         ...containers.map((each) => `container ${each}`),
       ],
-    ]),
-  );
-}
-
-/** In the form of the settings file, so that a changed one is seen. */
-function policiesText(policies: Values["policies"]): unknown {
-  return Object.fromEntries(
-    policies.map(({ name, scopes, mode, allow, deny, keepMs, newNamesPerMinute, types, ...choices }) => [
-      name,
-      {
-        for: scopes.map((each) => policyScopeText(each)),
-        mode,
-        allow: allow.map(({ text }) => text),
-        deny: deny.map(({ text }) => text),
-        peers: choices.peers,
-        host: choices.host,
-        private: choices.private,
-        addresses: choices.addresses,
-        keep: durationText(keepMs),
-        "new-names-per-minute": newNamesPerMinute,
-        types: [...types].map((type) => typeName(type)),
-      },
     ]),
   );
 }

@@ -59,6 +59,8 @@ interface MapFile<T = unknown> {
   readonly WRITTEN: Kind<unknown>;
   /** The value of what was read. Throws a Fault that lists what its kind cannot see. */
   place(written: unknown, document: Document, path: string): T;
+  /** What is valid, and hardly meant. */
+  warnings?(value: T): readonly string[];
 }
 
 export type MapsTable = Readonly<Record<string, MapSetting>>;

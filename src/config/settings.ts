@@ -9,7 +9,6 @@ import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { RouteRules } from "../base/model/server-text.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
-import type { Policy } from "../policy/model/policy.ts";
 import type { CoreValues } from "./settings-table.ts";
 
 /** The settings that the settings file can set and a reload can change. */
@@ -21,8 +20,6 @@ export interface Settings {
   readonly routes: RouteRules;
   /** The names that the settings declare. */
   readonly records: readonly DeclaredName[];
-  /** What some containers may resolve and connect to. */
-  readonly policies: readonly Policy[];
   /** The folder with files that declare more. */
   readonly recordsDir: CoreValues["records-dir"] | undefined;
   /** What health checks mean for shared names. */

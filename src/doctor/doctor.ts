@@ -6,7 +6,7 @@ import { Socket } from "node:net";
 
 import { withContainerRoot } from "../container/namespace/container-root.ts";
 import { composePlaceOf } from "../container/facts/compose.ts";
-import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
+import type { NetworkFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "../control/causes/known-container.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { closeQuietly } from "../kernel/libc.ts";
@@ -45,7 +45,7 @@ import {
 } from "./checks/upstream-check.ts";
 import { injectedFindings, misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { serverRemedy } from "./checks/upstream-remedy.ts";
-import { networkFindings, otherPolicyFindings, policyFindings, readPolicies } from "./checks/networks-check.ts";
+import { networkFindings } from "./checks/networks-check.ts";
 import type { Announce } from "../container/rules/own-name.ts";
 import { loadReports } from "../features/load.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
@@ -152,10 +152,11 @@ async function examineAll(
             context.client,
             only === undefined ? (project === undefined ? {} : { project }) : { container: only },
           );
-    const policies = context.status === undefined ? undefined : await readPolicies(context.client);
     const hostFindings = await upstreamFindings(context.hostServers.servers, undefined, context, queryOnce);
     const networkOf = (id: string): NetworkFact | undefined => inspected[0]?.networkOf(id);
-    const ofFeatures = await featureFindingsOf(facts, networkOf, context);
+    const isWhole = only === undefined && project === undefined;
+    const checked = isWhole ? new Set(chosen.map(({ fact }) => fact.id)) : undefined;
+    const ofFeatures = await featureFindingsOf({ facts, networkOf, checked }, context);
     const networks = networkFindings(facts, networkOf);
     const missed = inspected.filter((each) => isWithoutUpstream(each, context)).length;
     const moreFindings = [
@@ -165,14 +166,11 @@ async function examineAll(
       ...injectedFindings(failures),
       ...ofFeatures,
       ...networks,
-      ...(only === undefined && project === undefined
-        ? otherPolicyFindings(policies, new Set(chosen.map(({ fact }) => fact.id)))
-        : []),
     ];
     onFindings?.(HOST, moreFindings);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
-      const own = [...policyFindings(policies, each.fact.id), ...failureFindings(failures, each.fact.id)];
+      const own = failureFindings(failures, each.fact.id);
       const all = [...states.findings(each.fact.id), ...report.findings, ...own];
       onFindings?.(report.subject, all);
       return { ...report, findings: all };
@@ -292,8 +290,7 @@ async function diagnoseContainer(
 }
 
 async function featureFindingsOf(
-  facts: readonly ContainerFact[],
-  networkOf: CheckedContainers["networkOf"],
+  containers: Pick<CheckedContainers, "facts" | "networkOf" | "checked">,
   context: DoctorContext,
 ): Promise<Finding[]> {
   const { hostServers, runner, host } = context;
@@ -301,7 +298,7 @@ async function featureFindingsOf(
   const isKnownDomain = async (domain: string): Promise<boolean> =>
     await knowsDomain(within, hostServers.servers, domain);
   const isReached = async (address: string, port: number): Promise<boolean> => await reaches(context, address, port);
-  const checked = { facts, networkOf, api: context.engine, isKnownDomain, isReached };
+  const checked = { ...containers, api: context.engine, isKnownDomain, isReached };
   const all = (await loadReports()).map(async (each) => (await each.containersFindings?.(checked, context)) ?? []);
   return (await Promise.all(all)).flat();
 }

@@ -115,9 +115,7 @@ export async function checkMachine(
   const readHostFile = (file: string): string | undefined => readEngineFile(host, file);
   findings.push(
     ...hostFileFindings(hostServers),
-    ...(await loadReports()).flatMap(
-      (each) => each.findings?.({ status: instance.status, daemonDns, readHostFile }) ?? [],
-    ),
+    ...(await loadReports()).flatMap((each) => each.findings?.({ ...instance, daemonDns, readHostFile }) ?? []),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),
     ...(await forwardingFindings((work) => runner.within(host.network, work), memory)),

@@ -1,4 +1,5 @@
 import type { Cause } from "../api/causes.ts";
+import type { ControlClient } from "../api/control-client.ts";
 import type { FailuresReport } from "../api/failures.ts";
 import type { AddressOwner, Explanation } from "../api/names.ts";
 import type { ContainerStatus, Status } from "../api/status.ts";
@@ -101,6 +102,8 @@ export interface FeatureReport {
 export interface CheckedMachine {
   /** Undefined where no dns11 runs. */
   readonly status: Status | undefined;
+  /** Asks it. */
+  readonly client: ControlClient;
   /** The servers that Docker's own settings give every container; undefined if they are not known. */
   readonly daemonDns: readonly string[] | undefined;
   /** Reads a file of the engine's host by its path; undefined without one. */
@@ -112,6 +115,8 @@ export interface CheckedContainers {
   readonly networkOf: (id: string) => NetworkFact | undefined;
   /** Reads from the engine. */
   readonly api: EngineCore["api"];
+  /** The ids of those that are checked one by one; undefined where somebody has asked about some only. */
+  readonly checked: ReadonlySet<string> | undefined;
   /** Whether one of the servers of the engine's host knows a domain. */
   readonly isKnownDomain: (domain: string) => Promise<boolean>;
   /** Whether a TCP port of another machine can be reached from the engine's host. */
@@ -149,9 +154,16 @@ export interface ContainerColumn {
   ) => string | { readonly text: string; readonly colour?: StatusLine["colour"] | "dim" };
 }
 
+/** Both return what was done, in words. */
 export interface FeatureCleanup {
-  /** Returns what it did, in words. */
-  cleanUp(machine: Pick<EngineCore, "runner" | "memory" | "host">): readonly string[];
+  /** What outlives a killed run on purpose, before anything else is removed: where it is not to go, a Fault says what there is. */
+  removeHeld?(machine: CleanedMachine, isToGo: boolean): Promise<readonly string[]>;
+  cleanUp?(machine: CleanedMachine): readonly string[];
+}
+
+export interface CleanedMachine extends Pick<EngineCore, "runner" | "memory" | "host"> {
+  /** The name of a running container whose id begins like this. */
+  readonly nameOf: (idStart: string) => string | undefined;
 }
 
 export interface StatusLine {

@@ -20,8 +20,8 @@ import { bareName, isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
-import { PolicyTable } from "../policy/table/policy-table.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
+import type { CleanedMachine } from "../features/contract.ts";
 import { loadCleanups } from "../features/load.ts";
 import { takeInstance } from "./instance.ts";
 import { KEEPER_SOCKET } from "./run-keeper.ts";
@@ -47,11 +47,18 @@ export async function cleanup(
   const journal = new Journal(instance.folder);
   let isWhole = false;
   try {
+    const cleanups = await loadCleanups();
+    const running = await engine.containers();
+    const machine: CleanedMachine = {
+      ...{ runner, memory },
+      host: () => host,
+      nameOf: (start) => nameOf(running.find(({ Id: id }) => id.startsWith(start))?.Names),
+    };
     if (only === undefined) {
       // Before anything is removed: what cannot be asked may refuse queries.
       const keeper = await Predecessor.findAlone(join(instance.folder, KEEPER_SOCKET));
       try {
-        did.push(...(await cleanPolicies(engine, { host, runner, memory }, removesPolicies)));
+        for (const each of cleanups) did.push(...((await each.removeHeld?.(machine, removesPolicies)) ?? []));
         did.push(...(await endRefusing(keeper, removesPolicies)));
       } finally {
         keeper?.channel.close();
@@ -76,8 +83,7 @@ export async function cleanup(
       did.push(...cleaned.did);
       failed.push(...cleaned.failed);
     }
-    if (only === undefined)
-      for (const each of await loadCleanups()) did.push(...each.cleanUp({ runner, memory, host: () => host }));
+    if (only === undefined) for (const each of cleanups) did.push(...(each.cleanUp?.(machine) ?? []));
     isWhole = failed.length === 0;
   } finally {
     runner.close();
@@ -86,26 +92,6 @@ export async function cleanup(
     else instance.release();
   }
   return { did: only === undefined && isWhole ? [...did, `removed ${instance.folder}`] : did, failed };
-}
-
-/** What holds containers to policies outlives a killed instance, on purpose. */
-async function cleanPolicies(engine: Engine, tools: Tools, removes: boolean): Promise<string[]> {
-  const { host, runner, memory } = tools;
-  const within = <T>(work: () => T): T => runner.within(host.network, work);
-  const held = PolicyTable.containersLeft({ memory, within });
-  const running = await engine.containers();
-  const names = held.map(
-    (short) => nameOf(running.find(({ Id: id }) => id.startsWith(short))?.Names) ?? short.slice(0, 12),
-  );
-  if (held.length > 0 && !removes) {
-    throw new Fault("POLICIES_HOLD", `Policies hold containers, and would not any more: ${names.join(", ")}`, {
-      remedy: "With --policies they are removed, too: then these containers reach every address.",
-    });
-  }
-  if (!removes || !(await PolicyTable.removeLeft({ memory, within }))) return [];
-  return names.length === 0
-    ? ["removed the tables of policies"]
-    : names.map((name) => `${name}: removed its policy, it reaches every address now`);
 }
 
 /** Where no dns11 runs, its keeper may refuse the queries of containers with an enforced policy. */

@@ -7,8 +7,8 @@ import { performance } from "node:perf_hooks";
 
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import type { PolicedContainer } from "../../src/policy/table/container-rules.ts";
-import { PolicyTable } from "../../src/policy/table/policy-table.ts";
+import type { PolicedContainer } from "../../src/features/policy/table/container-rules.ts";
+import { PolicyTable } from "../../src/features/policy/table/policy-table.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { GATEWAY, OUTSIDE, PolicedNetwork, bytes } from "../support/rig/policed-network.ts";
 import { waitFor } from "../support/rig/wait.ts";

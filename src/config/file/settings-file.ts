@@ -10,7 +10,6 @@ import type { SettingsLayer, LayerValues } from "../layers.ts";
 import { FEATURE_MAPS, SETTINGS } from "../keys.ts";
 import { type Document, keyPlace, readAs, readYaml } from "./document.ts";
 import { readBytes, textOf } from "./files.ts";
-import { POLICIES, placedPolicies } from "./policies-schema.ts";
 import { PROJECTS, RECORDS, declaredNames } from "./records-schema.ts";
 
 export const VERSION = 1;
@@ -45,7 +44,6 @@ const FILE = mapOf({
   networks: byName("network", NETWORK, "{NETWORK: {dns: [10.0.0.53]}}"),
   projects: PROJECTS,
   records: RECORDS,
-  policies: POLICIES,
   ...Object.fromEntries(MAP_FILES.map(([key, { WRITTEN }]) => [key, WRITTEN])),
 });
 
@@ -80,7 +78,7 @@ function versionProblem(document: Document, path: string): string | undefined {
 
 /** The values by their keys, with a dot for those in a map. */
 function layerFrom(read: Read<typeof FILE>, document: Document, path: string): LayerValues {
-  const { networks, projects, records, policies } = read;
+  const { networks, projects, records } = read;
   const file: Readonly<Record<string, unknown>> = read;
   const declared = declaredNames({ records, networks, projects }, document, path);
   const plain = Object.keys(SETTINGS).flatMap((key) => {
@@ -95,7 +93,6 @@ function layerFrom(read: Read<typeof FILE>, document: Document, path: string): L
   return {
     ...(Object.fromEntries(plain) as LayerValues),
     ...(declared.length > 0 && { records: declared }),
-    ...(policies && { policies: placedPolicies(policies, document, path) }),
     ...Object.fromEntries(ofFeatures),
     ...(networks && { networks: new Map(Object.entries(networks).map(([name, { dns }]) => [name, dns ?? []])) }),
   };

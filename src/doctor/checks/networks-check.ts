@@ -4,8 +4,6 @@
  */
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../container/facts/fact.ts";
-import type { ControlClient } from "../../api/control-client.ts";
-import type { PoliciesReport } from "../../api/policies.ts";
 
 const NETWORKS_MAX = 16;
 const MEMBERS_MAX = 256;
@@ -46,41 +44,4 @@ function separated(all: readonly ContainerFact[], networkOf: NetworkOf): Contain
   // Hundreds on one network are compared with all others only where no network has them all.
   if (first !== undefined && [...first].some((id) => open.every((each) => each.has(id)))) return [];
   return all.filter((_, a) => open.some((other, b) => a !== b && ![...(open[a] ?? [])].some((id) => other.has(id))));
-}
-
-const CORRECT =
-  "Correct the settings or the labels: `dns11 policy` lists both. `dns11 reload` reads the settings again.";
-
-/**
- * Policy check: whether the policy of a container is what its operator meant, according to a running dns11: one that is not served
- * has none in effect, a label may choose a policy that nobody has defined, and of several policies each must allow a name.
- * Undefined if they are unknown.
- */
-export async function readPolicies(client: ControlClient): Promise<PoliciesReport | undefined> {
-  try {
-    return await client.policies();
-  } catch {
-    // An older dns11: the check is left out.
-    return undefined;
-  }
-}
-
-/** Of containers that are not inspected one by one, because they are not served. */
-export function otherPolicyFindings(report: PoliciesReport | undefined, inspected: ReadonlySet<string>): Finding[] {
-  return (report?.containers ?? [])
-    .filter(({ containerId }) => !inspected.has(containerId))
-    .flatMap(({ container, problems }) =>
-      problems.map((problem) => finding("policy", "problem", `${container}: ${problem}`, CORRECT)),
-    );
-}
-
-/** Finds nothing for a container without a policy. */
-export function policyFindings(report: PoliciesReport | undefined, id: string): Finding[] {
-  const container = report?.containers.find(({ containerId }) => containerId === id);
-  if (container === undefined) return [];
-  const { policies, problems } = container;
-  if (problems.length > 0) return problems.map((problem) => finding("policy", "problem", problem, CORRECT));
-  return policies.map(({ name, mode, by, where }) =>
-    finding("policy", "ok", `${name} by ${by}, mode ${mode} (${where})`),
-  );
 }

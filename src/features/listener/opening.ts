@@ -19,7 +19,7 @@ import {
 import { closeQuietly, forceReceiveBuffer } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
-import type { FeatureCleanup } from "../contract.ts";
+import type { CleanedMachine } from "../contract.ts";
 import { LISTENER_LIMITS } from "./limits.ts";
 import { type Askers, ListenerTable } from "./listener-table.ts";
 
@@ -72,7 +72,7 @@ export async function openListener(parts: HostSocketsParts, askers: Askers): Pro
 }
 
 /** Nobody else removes the link when the process ends. */
-export function cleanUp({ runner, memory, host }: Parameters<FeatureCleanup["cleanUp"]>[0]): string[] {
+export function cleanUp({ runner, memory, host }: CleanedMachine): string[] {
   const isRemoved = runner.within(host().network, () => removeListenerLink(memory));
   return isRemoved ? [`removed the link "${LISTENER_LINK}" of the listener`] : [];
 }

@@ -14,8 +14,8 @@ import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import { sharedOwner } from "../../control/situation/find-container.ts";
 import { userNamespaceOf } from "../../kernel/process.ts";
-import type { Assignment } from "../../policy/book/assignment.ts";
-import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
+import type { Assignment } from "./book/assignment.ts";
+import type { Held, PolicyBook } from "./book/policy-book.ts";
 import {
   Enforcement,
   type EnforcementState,
@@ -23,10 +23,10 @@ import {
   type EnforcedContainer,
   type EnforcedLink,
   HeldUntilKnown,
-} from "../../policy/enforce/enforcement.ts";
-import { serviceFolder, BootClosing } from "../../policy/boot/closed-networks.ts";
-import type { ClosedNetwork } from "../../policy/model/policy.ts";
-import { PolicyTable } from "../../policy/table/policy-table.ts";
+} from "./enforce/enforcement.ts";
+import { serviceFolder, BootClosing } from "./boot/closed-networks.ts";
+import type { ClosedNetwork } from "./model/policy.ts";
+import { PolicyTable } from "./table/policy-table.ts";
 import { LocalAddresses } from "../../kernel/netlink-watch.ts";
 import type { EngineCore, RunCore } from "../contract.ts";
 

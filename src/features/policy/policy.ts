@@ -1,11 +1,12 @@
-import type { Settings } from "../../config/settings.ts";
 import { labelKeysOf } from "../../container/facts/label-keys.ts";
 import { gauge, sample, verdictFamily } from "../../metrics/exposition.ts";
-import type { PolicyBook } from "../../policy/book/policy-book.ts";
-import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
+import type { PolicyBook } from "./book/policy-book.ts";
+import type { NamespacePolicy } from "./judge/namespace-policy.ts";
+import type { Policy } from "./model/policy.ts";
 import type { Client } from "../../query/client/client.ts";
 import type { QueryObserver } from "../../query/client/clients.ts";
 import type { EngineCore, Policing, Prepared, RunCore, Running } from "../contract.ts";
+import { policiesOf } from "./feature.ts";
 import { AnswerGate } from "./gate/answer-gate.ts";
 import { PolicyGate } from "./gate/policy-gate.ts";
 import { leaseRoutes, openLeases } from "./leases/policy-leases.ts";
@@ -22,13 +23,13 @@ export function open(run: RunCore): Running {
   let { settings } = run;
   const book = openPolicyBook(run, () => settings.queries.names === "full");
   book.isKept = run.canRefuse;
-  book.set(settings.policies);
+  book.set(policiesOf(settings));
   run.observe(gatesOf(book));
   let engine: EngineCore | undefined;
   const leases = openLeases(book, run, () => engine);
   let policed: PolicedContainers | undefined;
   let policing: Policing | undefined;
-  const learnLabels = async ({ policies }: Pick<Settings, "policies">): Promise<void> => {
+  const learnLabels = async (policies: readonly Policy[]): Promise<void> => {
     const keys = labelKeysOf(policies.flatMap(({ scopes }) => scopes));
     for (const key of new Set(keys)) await engine?.learnLabel(key);
   };
@@ -43,16 +44,16 @@ export function open(run: RunCore): Running {
       return policing;
     },
     // Also those that a run before has left.
-    start: async () => await learnLabels(book),
+    start: async () => await learnLabels(book.policies),
     // A process before this one may have made some while this one started.
     serving: () => leases.readAgain(),
     prepare: async (next) => {
-      await learnLabels(next);
+      await learnLabels(policiesOf(next));
       return NOTHING_PREPARED;
     },
     configure: (next) => {
       settings = next;
-      book.set(next.policies);
+      book.set(policiesOf(next));
     },
     containersChange: () => {
       book.containersChanged();

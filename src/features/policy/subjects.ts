@@ -1,8 +1,8 @@
 import { typeName } from "../../base/dns/record-type.ts";
 import { type ContainerFact, DEFAULT_BRIDGE } from "../../container/facts/fact.ts";
 import { namedContainer, sharedOwner } from "../../control/situation/find-container.ts";
-import { PolicyBook } from "../../policy/book/policy-book.ts";
-import type { PolicySubject } from "../../policy/book/assignment.ts";
+import { PolicyBook } from "./book/policy-book.ts";
+import type { PolicySubject } from "./book/assignment.ts";
 import type { RunCore } from "../contract.ts";
 
 type Facts = ReadonlyMap<string, ContainerFact>;

@@ -42,7 +42,7 @@ export function ownerText({ container, swarm }: AddressOwner): string | undefine
   return `${container} on machine ${swarm.machine}`;
 }
 
-type Checked = Omit<CheckedContainers, "isKnownDomain">;
+type Checked = Pick<CheckedContainers, "facts" | "networkOf" | "api" | "isReached">;
 
 /** Finds nothing without containers on swarm networks. */
 export async function containersFindings(checked: Checked): Promise<readonly Finding[]> {

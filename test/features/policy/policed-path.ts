@@ -2,9 +2,9 @@
 // stands still until a test moves it.
 
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import { CompiledPolicy } from "../../../src/policy/judge/compiled-policy.ts";
-import { NamespacePolicy } from "../../../src/policy/judge/namespace-policy.ts";
-import type { Refusal } from "../../../src/policy/judge/refusal.ts";
+import { CompiledPolicy } from "../../../src/features/policy/judge/compiled-policy.ts";
+import { NamespacePolicy } from "../../../src/features/policy/judge/namespace-policy.ts";
+import type { Refusal } from "../../../src/features/policy/judge/refusal.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { SequentialForwarder } from "../../../src/query/forward/sequential.ts";
@@ -12,7 +12,7 @@ import { PolicyGate } from "../../../src/features/policy/gate/policy-gate.ts";
 import { AnswerGate } from "../../../src/features/policy/gate/answer-gate.ts";
 import { AnswerEra } from "../../../src/query/query-policy.ts";
 import { DEFERRED, SLOT_BYTES, type Transport } from "../../../src/query/ports.ts";
-import { type WrittenPolicy, policyOf } from "../../unit/support/policies.ts";
+import { type WrittenPolicy, policyOf } from "./policies.ts";
 import { QueryPath, type QueryPathParts, clientOf } from "../../unit/support/query-path.ts";
 import { type UdpScript, UdpUpstream } from "../../unit/support/upstreams.ts";
 

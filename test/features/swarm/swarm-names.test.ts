@@ -136,7 +136,7 @@ test("there are no such names on the ingress network, in strict mode or for a KI
   assert.equal(setUp({ isIngress: true }).names, undefined);
   const { source, container } = setUp();
   assert.equal(source.asksDocker, true);
-  const node = { ownAddresses: [], hostDockerInternal: "deny" };
+  const node = { ownAddresses: [], hostDockerInternal: "deny", hostDockerInternalBy: "a setting" };
   assert.equal(source.namesFor(container, node), undefined);
   const strict = setUp({ asksDocker: false });
   assert.deepEqual([strict.names, strict.source.asksDocker], [undefined, false]);

@@ -13,8 +13,8 @@ import type { ReportEvent } from "../../../base/log/log.ts";
 import { readSettingsInWorker } from "../../../config/file/worker.ts";
 import { LineRoute, type Holder, type Routes, holderText } from "../../../control/server/http.ts";
 import type { ControlPorts } from "../../../control/situation/ports.ts";
-import type { PolicyBook } from "../../../policy/book/policy-book.ts";
-import { chosenBy } from "../../../policy/book/assignment.ts";
+import type { PolicyBook } from "../book/policy-book.ts";
+import { chosenBy } from "../book/assignment.ts";
 import {
   type Policy,
   scopeText,
@@ -23,11 +23,11 @@ import {
   PEERS_CHOICES,
   parseScope,
   POLICY_DEFAULTS,
-} from "../../../policy/model/policy.ts";
+} from "../model/policy.ts";
 import type { EngineCore, RunCore } from "../../contract.ts";
 import { readRegular } from "../../../kernel/regular-file.ts";
-import { serviceFolder } from "../../../policy/boot/closed-networks.ts";
-import { readRule } from "../../../policy/model/policy-rule.ts";
+import { serviceFolder } from "../boot/closed-networks.ts";
+import { readRule } from "../model/policy-rule.ts";
 
 const POLICY_LEASE_LIMITS = {
   /** Requests that are open, and their policies: in all, and of one process. */

@@ -5,14 +5,14 @@ import type { ClosedMoment, PoliciesReport, PolicyContainer, PolicyRefusal } fro
 import { gatherInSlices } from "../../../base/lib/slices.ts";
 import type { ContainerFact } from "../../../container/facts/fact.ts";
 import { addressText } from "../../../base/model/address.ts";
-import type { Held, PolicyBook } from "../../../policy/book/policy-book.ts";
-import type { Assignment } from "../../../policy/book/assignment.ts";
-import type { RefusedAddress } from "../../../policy/table/policy-table.ts";
-import { scopeText } from "../../../policy/model/policy.ts";
+import type { Held, PolicyBook } from "../book/policy-book.ts";
+import type { Assignment } from "../book/assignment.ts";
+import type { RefusedAddress } from "../table/policy-table.ts";
+import { scopeText } from "../model/policy.ts";
 import { namedContainer, sharedOwner } from "../../../control/situation/find-container.ts";
 import type { ControlPorts } from "../../../control/situation/ports.ts";
 import { typeName } from "../../../base/dns/record-type.ts";
-import type { LoggedRefusal } from "../../../policy/book/refusal-log.ts";
+import type { LoggedRefusal } from "../book/refusal-log.ts";
 
 const REFUSED_SHOWN = 100;
 const PROTOCOL_NAMES = new Map([

@@ -2,8 +2,8 @@ import { bareName, presentedLabels } from "../../../base/dns/name.ts";
 import { CLASS } from "../../../base/dns/record.ts";
 import { StoredName } from "../../../base/model/label-table.ts";
 import type { PolicyRefusal } from "../../../control/causes/situation.ts";
-import type { PolicyBook } from "../../../policy/book/policy-book.ts";
-import type { Refusal } from "../../../policy/judge/refusal.ts";
+import type { PolicyBook } from "../book/policy-book.ts";
+import type { Refusal } from "../judge/refusal.ts";
 
 const LOGGED: ReadonlySet<Refusal["reason"]> = new Set([
   "private",

@@ -6,7 +6,7 @@ import { isTrue, numberOf, refuseUnknown } from "../../../control/server/paramet
 import { COMPOSE_KEYS, composeFilterOf } from "../../../control/situation/address-owners.ts";
 import { findContainer, namespaceOwner } from "../../../control/situation/find-container.ts";
 import { type ControlPorts, followedContainer } from "../../../control/situation/ports.ts";
-import type { PolicyBook } from "../../../policy/book/policy-book.ts";
+import type { PolicyBook } from "../book/policy-book.ts";
 import { checkPolicy } from "./policy-check.ts";
 import { listPolicies, refusalReport } from "./policy-list.ts";
 

@@ -18,11 +18,12 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { PolicyBook } from "../../../policy/book/policy-book.ts";
-import type { NamespacePolicy } from "../../../policy/judge/namespace-policy.ts";
-import { POLICY_LABEL } from "../../../policy/model/policy.ts";
-import type { Refusal } from "../../../policy/judge/refusal.ts";
+import type { PolicyBook } from "../book/policy-book.ts";
+import type { NamespacePolicy } from "../judge/namespace-policy.ts";
+import { POLICY_LABEL } from "../model/policy.ts";
+import type { Refusal } from "../judge/refusal.ts";
 import type { EngineCore, Running } from "../../contract.ts";
+import { policiesOf } from "../feature.ts";
 
 const SUFFIX = wireLabels("why.dns11.alt") as Uint8Array;
 const SUFFIX_LABELS = 3;
@@ -45,7 +46,7 @@ export function openWhy(
           const { labels, imageLabels } = container;
           const isChosen = POLICY_LABEL in labels || POLICY_LABEL in imageLabels.labels;
           // The book still has those of the settings before, while these are made ready.
-          if (settings.policies.length === 0 && book.policies.length === 0 && !isChosen) return undefined;
+          if (policiesOf(settings).length === 0 && book.policies.length === 0 && !isChosen) return undefined;
           const search = new NameSearch(DEFAULT_BEHAVIOUR);
           const sourceOf: SourceOf = (name) => {
             const names = engine()?.roster().viewOf(container).names ?? [];

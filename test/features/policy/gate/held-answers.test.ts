@@ -11,14 +11,14 @@ import { Pool } from "../../../../src/base/lib/share.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { View } from "../../../../src/base/model/view.ts";
 import { readSettings } from "../../../../src/config/file/settings-file.ts";
-import { CompiledPolicy } from "../../../../src/policy/judge/compiled-policy.ts";
-import { NamespacePolicy } from "../../../../src/policy/judge/namespace-policy.ts";
+import { CompiledPolicy } from "../../../../src/features/policy/judge/compiled-policy.ts";
+import { NamespacePolicy } from "../../../../src/features/policy/judge/namespace-policy.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { Client } from "../../../../src/query/client/client.ts";
 import { HeldAnswers } from "../../../../src/query/forward/delayer.ts";
 import { AnswerGate } from "../../../../src/features/policy/gate/answer-gate.ts";
 import { PolicyGate } from "../../../../src/features/policy/gate/policy-gate.ts";
-import type { GivenAnswer, OpenAddresses } from "../../../../src/policy/judge/given-answer.ts";
+import type { GivenAnswer, OpenAddresses } from "../../../../src/features/policy/judge/given-answer.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES } from "../../../../src/query/ports.ts";
 
 const SETTINGS = `version: 1

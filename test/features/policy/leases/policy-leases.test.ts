@@ -14,7 +14,7 @@ import * as fc from "fast-check";
 import type { LeaseConnection } from "../../../../src/api/lease-connection.ts";
 import { connect } from "../../../../src/api/suite.ts";
 import { isInternalError } from "../../../../src/base/lib/fault.ts";
-import type { Policy } from "../../../../src/policy/model/policy.ts";
+import type { Policy } from "../../../../src/features/policy/model/policy.ts";
 import { PolicyLeases, LeaseStore } from "../../../../src/features/policy/leases/policy-leases.ts";
 import { dig } from "../../../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../../../support/engine/container.ts";
