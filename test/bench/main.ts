@@ -2,7 +2,6 @@
 // run. --quick shortens the data plane's parts, to check that everything works, and saves nothing; --json prints
 // everything as JSON after the tables.
 
-import { benchAddresses } from "./addresses.ts";
 import { benchAttach } from "./attach.ts";
 import { benchBreakages } from "./breakages.ts";
 import { benchChannels } from "./channels.ts";
@@ -63,7 +62,6 @@ const LAST: readonly Part[] = [
     "Policies: processor time per query, and time until a reload is in force",
     async () => await benchPolicy(pace),
   ],
-  ["addresses", "Connections held to policies, in the kernel", async () => await benchAddresses(pace)],
   ["channels", "What a program with a policy can tell the server of an allowed name", benchChannels],
   [
     "opened",

@@ -10,10 +10,14 @@ import { startEngine } from "../../support/engine/engine.ts";
 import { ensureImage } from "../../support/engine/image.ts";
 import { run } from "../../support/program/command.ts";
 import { dns11, startDns11 } from "../../support/program/dns11.ts";
+import { benchAddresses } from "./addresses-bench.ts";
 
 const RUNS_EACH = 5;
 
-export const parts: readonly FeaturePart[] = [["sandbox", "Starting a container in a sandbox", starts]];
+export const parts: readonly FeaturePart[] = [
+  ["addresses", "Connections held to policies, in the kernel", benchAddresses],
+  ["sandbox", "Starting a container in a sandbox", starts],
+];
 
 async function starts(pace: Pace): Promise<Row[]> {
   await using engine = await startEngine({ suite: "forky" });

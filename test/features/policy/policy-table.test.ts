@@ -24,7 +24,7 @@ import {
 } from "../../support/packets/hostile-frames.ts";
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
-import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes } from "../../support/rig/policed-network.ts";
+import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes } from "./policed-network.ts";
 import { pause, waitFor } from "../../support/rig/wait.ts";
 
 const KEEP_MS = 600_000;

@@ -5,16 +5,16 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 
-import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import type { PolicedContainer } from "../../src/features/policy/table/container-rules.ts";
-import { PolicyTable } from "../../src/features/policy/table/policy-table.ts";
-import { Netns } from "../support/rig/netns.ts";
-import { GATEWAY, OUTSIDE, PolicedNetwork, bytes } from "../support/rig/policed-network.ts";
-import { waitFor } from "../support/rig/wait.ts";
-import { type Row, quantile } from "./figures.ts";
-import type { Pace } from "./pace.ts";
-import { vethRows } from "./veth-load.ts";
+import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
+import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
+import type { PolicedContainer } from "../../../src/features/policy/table/container-rules.ts";
+import { PolicyTable } from "../../../src/features/policy/table/policy-table.ts";
+import { Netns } from "../../support/rig/netns.ts";
+import { GATEWAY, OUTSIDE, PolicedNetwork, bytes } from "./policed-network.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { type Row, quantile } from "../../bench/figures.ts";
+import type { Pace } from "../../bench/pace.ts";
+import { vethRows } from "../../bench/veth-load.ts";
 
 const CONTAINERS = 1_000;
 const SAMPLES = 2_000;

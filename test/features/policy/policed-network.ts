@@ -7,12 +7,12 @@ import { NamespaceRunner } from "../../../src/container/namespace/namespace-runn
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
 import type { PolicedContainer, PolicedLink } from "../../../src/features/policy/table/container-rules.ts";
 import { PolicyTable, type PolicyTableParts } from "../../../src/features/policy/table/policy-table.ts";
-import { PacketSocket, macBytes } from "../packets/frames.ts";
-import { Greeters } from "../servers/greeters.ts";
-import { check } from "../program/command.ts";
-import { connectTo } from "./internet.ts";
-import { Netns } from "./netns.ts";
-import { waitFor } from "./wait.ts";
+import { PacketSocket, macBytes } from "../../support/packets/frames.ts";
+import { Greeters } from "../../support/servers/greeters.ts";
+import { check } from "../../support/program/command.ts";
+import { connectTo } from "../../support/rig/internet.ts";
+import { Netns } from "../../support/rig/netns.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 export const GATEWAY = { 4: "10.77.0.1", 6: "fd77::1" } as const;
 // Addresses of the internet, by family.
