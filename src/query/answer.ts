@@ -71,9 +71,7 @@ import {
 import { shareBits } from "./wire/hop-options.ts";
 import { signatureOf } from "./wire/records.ts";
 
-/**
- * What can answer before a query is forwarded, and loop detection. All of it is optional: a plain forwarder uses none.
- */
+/** The optional parts of an Answerer. A plain forwarder uses none of them. */
 export interface AnswererParts {
   readonly cache?: CacheReader | undefined;
   readonly loopGuard?: LoopGuard | undefined;
@@ -86,7 +84,6 @@ export interface AnswererParts {
 export class Answerer {
   readonly #behaviour: Behaviour;
   readonly #parts: AnswererParts;
-  /** Which names it does not forward. */
   readonly rules: ForwardingRules;
   readonly #special: SpecialNames;
   readonly #question: Question;
@@ -102,7 +99,6 @@ export class Answerer {
   readonly #aliasBlock = Buffer.allocUnsafeSlow(SLOT_BYTES);
   #route: Route | undefined;
   #limit = 0;
-  /** The outcome of the last query. */
   readonly outcome = new Outcome();
   #trace: Trace | undefined;
   readonly #addressOptions: { -readonly [Key in keyof AddressOptions]: AddressOptions[Key] };
@@ -148,7 +144,7 @@ export class Answerer {
     if (result > 0) outcome.end(result);
     client.record(outcome);
     if (this.#repeats.isSet) {
-      // The next query for a name that a judge may decide about must be judged, too, and so must all of a container with a policy.
+      // A judge and a policy must see every query, so the kernel does not repeat the answers to those that they cover.
       const isRepeatable = !isOwn && client.policy === undefined && client.judge?.isCovered !== true;
       this.#repeats.offer(isRepeatable ? client.repeater : undefined, block, this.#question, outcome);
     }
@@ -198,7 +194,7 @@ export class Answerer {
     return isPoliced && result > 0 ? this.#pass(block, offset, result) : result;
   }
 
-  /** An answer is written to a client that is not given all records. What is left is not repeated. */
+  /** Filters the answer that has been written. An answer from which records were taken is not repeated. */
   #filtered(filter: AnswerFilter, block: Buffer, offset: number, length: number): number {
     const left = filter.apply(block.subarray(offset, offset + length), this.#limit);
     if (left === undefined) return length;
@@ -207,7 +203,7 @@ export class Answerer {
     return this.#repeats.without(left.length);
   }
 
-  /** The answer to a container with a policy is written. */
+  /** Has the policy judge the answer that has been written. */
   #pass(block: Buffer, offset: number, length: number): number {
     const passed = this.#policed.pass(block, offset, length);
     if (passed === DEFERRED) this.outcome.stage = STAGE.deferred;
@@ -225,7 +221,7 @@ export class Answerer {
     }
   }
 
-  /** The query that the last call deferred. */
+  /** Copies the query that the last call deferred. */
   takeDeferred(queryBlock: Buffer): DeferredQuery {
     const { rule, refusal, isOwn } = this.outcome;
     const { policy, held } = this.#policed;
@@ -244,7 +240,7 @@ export class Answerer {
     });
   }
 
-  /** Answers a query that was deferred to ask Docker's resolver, or by a rule, and has been judged and counted then. */
+  /** Answers a query again that was deferred for Docker's resolver, or delayed. It has been judged and counted already. */
   answerAgain(client: Client, block: Buffer, deferred: DeferredQuery, isStream: boolean): number {
     const { outcome } = this;
     const { query, trace, isOwn, rule, refusal } = deferred;
@@ -314,7 +310,7 @@ export class Answerer {
     return failure(block, question, RCODE.SERVFAIL, behaviour);
   }
 
-  /** Docker's resolver is asked first; then the query is answered again. */
+  /** Defers the query until Docker's resolver has answered; then the query is answered again. */
   #ask(block: Buffer, ask: DockerAsk): number {
     const refused = this.#policed.ask(block, ask);
     if (refused !== UNDECIDED) return refused;
@@ -360,7 +356,6 @@ export class Answerer {
     return result === DEFERRED ? this.#policed.leave(block) : result;
   }
 
-  /** Answers from the cache, if it has a usable entry. */
   #answerFromCache(client: Client, block: Buffer, route: Route): number {
     const { cache } = this.#parts;
     if (cache === undefined) {
@@ -435,7 +430,7 @@ export class Answerer {
     return declaredAnswer(block, question, resolved, this.#limit, this.#behaviour);
   }
 
-  /** Queries upstream what the CNAMEs of a declared name lead to. */
+  /** Forwards a query for the name that the CNAMEs of a declared name lead to. */
   #forwardAlias(client: Client, block: Buffer, { links, target }: UpstreamAlias): number {
     const question = this.#question;
     const { offset, end, type, records } = question;
@@ -455,7 +450,7 @@ export class Answerer {
     if (question.read(aliasBlock, 0, length) !== "answer") throw new Error("the query for an alias cannot be read");
     this.#alias = alias;
     const result = this.#decideForwarding(client, aliasBlock);
-    // What answers for the target is not repeated.
+    // An answer for the target is no answer to the question, so it is not repeated.
     if (this.#repeats.without(result) <= 0) return result;
     const reply = replyToAlias(aliasBlock.subarray(0, result), alias, client.policy === undefined);
     copyBytes(reply, 0, reply.length, block, offset);
@@ -509,10 +504,7 @@ function copiedQuery(block: Buffer, question: Question, reason: DeferralReason):
   };
 }
 
-/**
- * Replies to queries that cannot be answered as what they are: unreadable, unsupported, or with invalid EDNS.
- * Writes the error reply to a query that cannot be read; returns its length, or DROPPED.
- */
+/** Writes the error reply to a query that cannot be read; returns its length, or DROPPED. */
 function refuseUnreadable(
   block: Buffer,
   question: Question,

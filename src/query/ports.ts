@@ -41,7 +41,7 @@ export interface DeferredQuery extends AskedQuery {
   readonly ask?: DockerAsk | undefined;
   /** Set if a judge holds it for so long before it is answered. */
   readonly delayMs?: number | undefined;
-  /** The rule that has held it, for people. */
+  /** The rule that delayed it, as text for people. */
   readonly rule?: string | undefined;
   /** Set if it has its answer, which waits. */
   readonly held?: HeldAnswer | undefined;

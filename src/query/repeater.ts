@@ -4,20 +4,20 @@ import type { Question } from "./wire/question.ts";
 import type { SharedReply } from "./wire/shared-reply.ts";
 
 /**
- * Gives answers of the process to a client again, so that such queries do not reach the process. A client without one costs a look at an
- * empty field for each answer that may be repeated.
+ * Gives answers of the process to a client again, so that such queries do not reach the process. For a client without one, each answer that
+ * may be repeated costs a look at an empty field.
  */
 export interface Repeater {
   /**
-   * This answer has been written over `question`. It depends on nothing but the question and the names that the client sees, or is a reply of
-   * the cache. What is wanted of it is copied.
+   * The answer has been written over `question`. It depends on nothing but the question and the names that the client sees, or is a reply
+   * from the cache. The buffers are reused, so copy what is needed.
    */
   offer(block: Buffer, question: Question, reply: WrittenReply, mark: RepeatMark): void;
-  /** No answer that was offered is valid any more. */
+  /** All answers that were offered are invalid from now on. */
   forget(): void;
-  /** Queries from these source ports are dns11's own, and are for the process. */
+  /** Leaves queries from these source ports to the process, because they are dns11's own. */
   leave(ports: Iterable<number>): void;
-  /** Counts what it has answered meanwhile as the client's. */
+  /** Counts what it has answered since the last call as the client's queries. */
   collect(): void;
 }
 
@@ -27,11 +27,11 @@ export type WrittenReply = Readonly<Pick<Outcome, "length" | "rcode" | "isStream
 export interface Repeatable {
   /** Undefined if it may not. */
   reply: SharedReply | undefined;
-  /** Its TTLs began to count so long ago. */
+  /** How long ago its TTLs began to count. */
   sinceMs: number;
-  /** For so long nothing but its TTLs changes. */
+  /** For how long nothing but its TTLs changes. */
   forMs: number;
-  /** The last records, as many as this, are addresses, of which another one is the first each time. */
+  /** How many of the last records are addresses that change their order each time. */
   rotated: number;
 }
 
@@ -49,40 +49,43 @@ export class RepeatMark {
     return this.#dataBytes !== undefined || this.#cached !== undefined;
   }
 
-  /** Each reply has its records in another order, if they have data of this length; else 0. */
+  /** The length of the data of its records, if each reply has them in another order; else 0. */
   get dataBytes(): number {
     return this.#dataBytes ?? 0;
   }
 
-  /** Undefined where it is not a reply of the cache. */
+  /** Undefined unless the answer is a reply from the cache. */
   get cached(): Repeatable | undefined {
     return this.#cached;
   }
 
-  /** The answer being written may be repeated. Its records are shuffled if they have data of that length. */
+  /**
+   * Marks the answer as one that may be repeated, or with undefined as one that may not. Its records are shuffled if they have data of that
+   * length.
+   */
   set(dataBytes: 0 | 4 | 16 | undefined): void {
     this.#dataBytes = dataBytes;
   }
 
-  /** The same for a reply of `length` bytes, which is returned. */
+  /** Marks an answer whose records keep their order. Returns `length`, for the caller to return. */
   of(length: number): number {
     this.#dataBytes = 0;
     return length;
   }
 
-  /** The same for a reply of the cache. */
+  /** Marks a reply from the cache. Returns `length`, for the caller to return. */
   ofCached(length: number, repeatable: Repeatable): number {
     this.#cached = repeatable;
     return length;
   }
 
-  /** Returns it, too: the reply is not to this question, or not to all who ask it. */
+  /** Removes the mark: the reply is not to this question, or not for all clients. Returns `length`, for the caller to return. */
   without(length: number): number {
     this.#dataBytes = this.#cached = undefined;
     return length;
   }
 
-  /** The reply is written over `question`. By TCP nothing is repeated. */
+  /** Offers the reply that is written over `question`, if it is marked. Replies over TCP are not repeated. */
   offer(repeater: Repeater | undefined, block: Buffer, question: Question, reply: WrittenReply): void {
     try {
       if (repeater !== undefined && !reply.isStream) repeater.offer(block, question, reply, this);

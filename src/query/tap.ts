@@ -1,8 +1,8 @@
 import type { Server } from "../base/model/view.ts";
 
 /**
- * Sees the messages of a client as they are, on both sides of dns11. A client without one costs a look at an empty field for each query, and
- * for each message to a server and from it. What is wanted of a message is copied.
+ * Sees the messages of a client as they are, on both sides of dns11. For a client without one, each message costs a look at an empty field.
+ * The buffers are reused, so copy what is needed.
  */
 export interface QueryTap {
   /** A packet has come that may be a query; its answer is an outcome. `isOwn`: dns11 itself has sent it. */
@@ -13,8 +13,8 @@ export interface QueryTap {
   replied(server: Server, message: Uint8Array, isStream: boolean, sentMs: number): void;
 }
 
-/** What servers are told of the client that asks. A client without one costs a look at an empty field for each list of servers. */
+/** Decides what servers are told about the client. For a client without one, each list of servers costs a look at an empty field. */
 export interface Disclosure {
-  /** An EDNS option; empty if the server is to be told and nothing is known. Undefined: it gets what every server gets. */
+  /** An EDNS option; empty if the server is to be told and nothing is known. Undefined if the server gets what every server gets. */
   optionFor(server: Server): Uint8Array | undefined;
 }

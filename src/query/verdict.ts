@@ -4,15 +4,15 @@ import type { AliasLink } from "./wire/alias.ts";
 import type { Step } from "../base/model/query-record.ts";
 
 /**
- * Has a say in the queries of a client before they are answered, and learns of their answers. A client without one costs a look at an empty
- * field for each query, and another for each answer.
+ * Decides queries of a client before they are answered, and learns of their answers. For a client without one, each query and each answer
+ * costs a look at an empty field.
  */
 export interface QueryJudge {
-  /** Whether a query like the last one may be judged otherwise, or has to be noted: then the kernel does not repeat its answer. */
+  /** Whether a query like the last one may be decided otherwise, or must be noted: then the kernel does not repeat its answer. */
   readonly isCovered: boolean;
   /** Undefined if the query is answered as always. `isPeek`: it is dns11's own, and does not count. */
   judge(question: JudgedQuestion, isStream: boolean, isPeek: boolean): Verdict | undefined;
-  /** A query has its answer, or gets none. The object is reused: what is wanted of it is copied. */
+  /** A query has its answer, or gets none. The object is reused, so copy what is needed. */
   note(outcome: Outcome): void;
 }
 
@@ -23,7 +23,7 @@ export interface JudgedQuestion extends QuestionName {
 /** What becomes of a query that is not answered as always. */
 export interface Verdict {
   readonly action: AnswerAction | DelayAction;
-  /** Why and by whom, for people. */
+  /** Why, and by which rule, as text for people. */
   readonly text: string;
 }
 
@@ -52,11 +52,11 @@ export interface FixedReply {
 }
 
 /**
- * Takes records out of the answers to a client, wherever they come from: names of this machine, the cache, a server.
- * What is cached is whole, as others get all of it. A policy judges, and opens, what is left.
+ * Takes records out of the answers to a client, wherever they come from: names of this machine, the cache, a server. The cache keeps whole
+ * replies, because other clients get all records. A policy judges, and opens, what is left.
  */
 export interface AnswerFilter {
-  /** What it leaves out and why, for people. */
+  /** What it leaves out and why, as text for people. */
   readonly text: string;
   /** What is left of a reply, within so many bytes and valid until the next call; undefined if nothing is taken out. */
   apply(reply: Uint8Array, limit: number): Uint8Array | undefined;

@@ -22,10 +22,9 @@ import { type CacheEntry, type LookupKey, keyHash } from "./entry.ts";
 import type { ReplyCache } from "./reply-cache.ts";
 import { NOT_SHAREABLE, requestsAuthentic, shareBits } from "../wire/hop-options.ts";
 
-/** The cache has no usable entry. */
 export const CACHE_MISS = 0;
 
-/** Called to refresh an entry. Returns whether that has begun. */
+/** Starts to refresh an entry in the background. Returns whether that has begun. */
 type OnRefresh = (client: Client, serverList: ServerList, entry: CacheEntry) => boolean;
 
 export interface CacheReaderParts {
@@ -37,14 +36,14 @@ export interface CacheReaderParts {
   readonly onRefresh: OnRefresh;
 }
 
-/** Queries that dns11 itself sent are counted here. */
+/** Counts the lookups of queries that dns11 itself sent. Nothing reads it. */
 const UNREAD_COUNTS = newCacheCounts();
 const STALE_ANSWER = errorOption(EXTENDED_ERROR.staleAnswer, "");
 const STALE_DENIAL = errorOption(EXTENDED_ERROR.staleDenial, "");
 
 export class CacheReader {
   readonly #parts: CacheReaderParts;
-  /** It is set while a query is explained. */
+  /** Set while a query is explained. */
   trace: Trace | undefined;
   /** Reused for each question: nothing is allocated here. */
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies LookupKey;
@@ -57,7 +56,7 @@ export class CacheReader {
     endsChain: false,
   };
   readonly #age = { seconds: 0 };
-  /** Of the last answer, if it was a hit. */
+  /** How the last answer may be repeated, if it was a hit. */
   readonly repeatable: Repeatable = { reply: undefined, sinceMs: 0, forMs: 0, rotated: 0 };
 
   constructor(parts: CacheReaderParts) {
@@ -89,7 +88,7 @@ export class CacheReader {
     }
     const nowMs = now();
     const options = this.#optionsOf(block, question, limit, isLocalName);
-    // A policy judges what the aliases lead to.
+    // A policy judges what the aliases lead to, so they stay in the reply.
     this.#options.endsChain = !options.hasOpt && client.policy === undefined;
     const { offset, end } = question;
     const isFresh = nowMs < entry.expiresMs;
@@ -141,12 +140,10 @@ export class CacheReader {
     return length;
   }
 
-  /** A stale answer was served because servers failed. */
   countStale(): void {
     this.#parts.cache.counts.stale++;
   }
 
-  /** Whether an entry may be served stale. */
   mayServeStale(entry: CacheEntry, serverList: ServerList, nowMs: number): boolean {
     const { behaviour, policy } = this.#parts;
     const isTooOld = nowMs >= entry.expiresMs + policy.staleSecondsMax * 1000;
@@ -159,14 +156,14 @@ export class CacheReader {
 
   #setRepeatable(reply: SharedReply, entry: CacheEntry, nowMs: number): void {
     const { repeatable } = this;
-    // A server's extended error is for those who have EDNS.
+    // An extended error is only for clients with EDNS, so a reply that has one is not repeated.
     repeatable.reply = reply.extendedError === undefined && !reply.isTruncated ? reply : undefined;
     repeatable.sinceMs = nowMs - entry.storedMs - this.#age.seconds * 1000;
     repeatable.forMs = dueMs(entry) - nowMs;
   }
 
   #refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
-    // What asks in the background asks at a time that the client chooses, and does not count for its policy.
+    // A refresh leaves the machine at a time that the client chooses, and would not count for its policy.
     if (entry.isRefreshing || client.policy?.isEnforcing === true) return;
     if (this.#parts.onRefresh(client, serverList, entry)) this.trace?.record("cache", "refreshed in the background");
   }
@@ -193,7 +190,7 @@ export class CacheReader {
   }
 }
 
-/** From then on it is refreshed, if it is popular. */
+/** When an entry is due to be refreshed, if it is popular. */
 function dueMs({ expiresMs, storedMs }: CacheEntry): number {
   return expiresMs - (expiresMs - storedMs) * LIMITS.prefetchShare;
 }

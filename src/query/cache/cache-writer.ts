@@ -80,7 +80,7 @@ export class CacheWriter {
     const entry = behaviour.caches ? cache.put(key, this.#owners.of(client), undefined, why) : undefined;
     if (entry === undefined) return;
     const nowMs = now();
-    // Meanwhile clients get a stale answer: the fresh one must not wait.
+    // Clients get a stale answer until the failure ends, so it is short where a fresh answer may come soon.
     const isBrief = wasSilent || entry.hasReply;
     entry.failureUntilMs = nowMs + (isBrief ? LIMITS.failureTimeoutMs : LIMITS.failureReplyMs);
     entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.hasReply ? nowMs + LIMITS.staleForMs : 0);
@@ -97,7 +97,6 @@ export class CacheWriter {
     return stale;
   }
 
-  /** Counts one client that got a stale answer. */
   countStale(): void {
     this.#parts.reader.countStale();
   }
@@ -164,10 +163,9 @@ class CacheOwners {
 }
 
 /**
- * How long a reply is cached: as long as its records allow, or for a negative answer as its SOA says (RFC 2308), within
- * the configured minimum and maximum. The TTLs in the reply are rewritten accordingly, so that clients count the same
- * time as we do.
- * Seconds for which a reply may be cached; 0: not at all. `secondsMax` is a further limit, for some sources.
+ * How long a reply is cached, in seconds: as long as its records allow, or for a negative answer as its SOA says (RFC 2308), within the
+ * configured minimum and maximum; 0 if it is not cached. `secondsMax` is a further limit, for some sources. The TTLs in the reply are
+ * rewritten accordingly, so that clients count the same time as the cache.
  */
 export function applyCacheTtl(reply: FreshReply, policy: CachePolicy, secondsMax = Number.POSITIVE_INFINITY): number {
   const seconds = Math.min(cacheSeconds(reply, policy), secondsMax);

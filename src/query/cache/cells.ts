@@ -9,7 +9,6 @@ const CELL_BYTES = 64;
 /** Memory of one cell, with its link. */
 export const CELL_COST = CELL_BYTES + Int32Array.BYTES_PER_ELEMENT;
 
-/** How many cells a number of bytes needs. */
 export function cellsFor(bytes: number): number {
   return Math.ceil(bytes / CELL_BYTES);
 }
@@ -28,7 +27,6 @@ export class Cells {
     this.#left = count;
   }
 
-  /** Total number of cells. */
   get count(): number {
     return this.#next.length - 1;
   }

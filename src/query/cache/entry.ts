@@ -67,7 +67,6 @@ export class Columns {
     this.cells.clear();
   }
 
-  /** Resets a row. */
   reset(row: number): void {
     this.words.fill(0, row * WORDS, (row + 1) * WORDS);
     this.times.fill(0, row * TIMES, (row + 1) * TIMES);
@@ -166,7 +165,6 @@ export class CacheEntry {
     return { hash: this.hash, name, type: typeAndBits & LOW, bits: typeAndBits >>> HIGH_AT, scope: this.scope };
   }
 
-  /** The row has content. */
   get isStored(): boolean {
     return this.#word(CELL) !== 0;
   }
@@ -247,7 +245,6 @@ export class CacheEntry {
     return failure;
   }
 
-  /** When the reply was stored. */
   get storedMs(): number {
     return this.#time(STORED);
   }
@@ -283,7 +280,6 @@ export class CacheEntry {
     this.#setTime(FAILED_UNTIL, ms);
   }
 
-  /** How often it was the answer. */
   get hits(): number {
     return this.#word(HITS);
   }
@@ -292,7 +288,6 @@ export class CacheEntry {
     this.#setWord(HITS, count);
   }
 
-  /** A refresh is in flight. */
   get isRefreshing(): boolean {
     return (this.#word(STATE) & IS_REFRESHING) !== 0;
   }
@@ -346,7 +341,7 @@ export class CacheEntry {
 
 /** Everything but the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
 interface KeyFields {
-  /** It is over the name and all fields below. */
+  /** The hash of the name and of all fields below. */
   readonly hash: number;
   readonly type: number;
   readonly bits: number;

@@ -37,7 +37,7 @@ const LINKS_COST = 5 * Int32Array.BYTES_PER_ELEMENT;
 /** There are at least as many buckets as rows, and at most twice as many. */
 const BUCKETS_COST = 2 * Int32Array.BYTES_PER_ELEMENT;
 const ENTRY_COST = COLUMNS_COST + LINKS_COST + BUCKETS_COST;
-/** What most entries need: a name with an address or two, or with the SOA of a negative answer. */
+/** The cells that most entries need: for a name with an address or two, or with the SOA of a negative answer. */
 const CELLS_EXPECTED = 2;
 const MIB = 2 ** 20;
 
@@ -117,7 +117,7 @@ export class ReplyCache {
     return entry === undefined ? undefined : this.#entryAt(entry.row);
   }
 
-  /** The same for a LookupKey. The result is valid until the next call of any method. */
+  /** Finds an entry by the bytes of a query. The result is valid until the next call of any method. */
   lookUp(key: LookupKey): CacheEntry | undefined {
     const entry = this.#lookupEntry;
     for (

@@ -1,7 +1,7 @@
 /**
- * AskedAnswers: what Docker's resolver answered one client. An answer is repeated for a second; after that it only
- * stands in while Docker's resolver is away. That a name is unknown holds for the query being answered, and for a second where
- * the client may not ask more.
+ * DockerAnswerMemory: what Docker's resolver answered one client. An answer is used again for a second; later it is used only while
+ * Docker's resolver does not reply. That a name is unknown is remembered for the query in progress, and for a second once the client has
+ * asked for too many unknown names.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { RateLimit } from "../../base/lib/rate-limit.ts";
@@ -21,7 +21,6 @@ export class AskedAnswers implements DockerAnswers {
   readonly #now: () => number;
   readonly #kept = new Map<string, KeptAnswer>();
   readonly #unknown: RateLimit;
-  /** When names were unknown. */
   readonly #unknownAtMs = new Map<string, number>();
   #turn: TurnAnswers | undefined;
   #awayUntilMs = -Infinity;
@@ -43,7 +42,7 @@ export class AskedAnswers implements DockerAnswers {
     return nowMs < this.#awayUntilMs ? this.#standIn(key, this.#awayReason) : undefined;
   }
 
-  /** Runs `answer` with the answers that were got for this one query. */
+  /** Runs `answer` so that it also finds the answers that were got for this one query. */
   during<T>(turn: TurnAnswers, answer: () => T): T {
     this.#turn = turn;
     try {
@@ -53,7 +52,7 @@ export class AskedAnswers implements DockerAnswers {
     }
   }
 
-  /** Takes an answer, and returns what the query gets. */
+  /** Records an answer, and returns what the query gets. */
   take(key: string, answer: DockerAnswer): DockerAnswer {
     if (answer.kind === "known") {
       this.#awayUntilMs = -Infinity;
@@ -67,7 +66,7 @@ export class AskedAnswers implements DockerAnswers {
       putLimited(this.#unknownAtMs, key, this.#now());
       return answer;
     }
-    // What it has known it answers itself.
+    // A name that Docker's resolver has known is one that it answers itself, so silence about it means that the resolver is away.
     if (answer.isOfName !== true || this.#kept.has(key)) {
       this.#awayUntilMs = this.#now() + LIMITS.askedAwayMs;
       this.#awayReason = answer.reason;
@@ -81,8 +80,8 @@ export class AskedAnswers implements DockerAnswers {
   }
 
   /**
-   * What a query for a new name gets without asking, because the client has asked for too many unknown ones; usually nothing. A
-   * program that goes on asking for one name, such as a service that was removed, fails as it would with any answer.
+   * What a query for a new name gets without asking Docker's resolver, because the client has asked for too many unknown names; undefined
+   * if it may ask. A program that goes on asking for one name, such as a service that was removed, fails as it would with any answer.
    */
   refused(key: string): DockerAnswer | undefined {
     if (this.#unknown.has()) return undefined;
@@ -91,7 +90,7 @@ export class AskedAnswers implements DockerAnswers {
     return isRecent ? { kind: "unknown" } : { kind: "away", reason: TOO_MANY };
   }
 
-  /** How many more of its names may be unknown now. */
+  /** How many more names may turn out unknown now. */
   get unknownLeft(): number {
     return this.#unknown.left;
   }
@@ -107,7 +106,7 @@ export class AskedAnswers implements DockerAnswers {
   }
 }
 
-/** The oldest gives way. */
+/** Removes the oldest entry if there are too many. */
 function putLimited<T>(all: Map<string, T>, key: string, value: T): void {
   all.delete(key);
   all.set(key, value);

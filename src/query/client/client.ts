@@ -27,45 +27,41 @@ export type Dial = (server: Server, type: "udp" | "tcp") => number;
 
 /** What an observer notes of one client. */
 export interface OutcomeNote {
-  /** The object is reused: what is wanted of it is copied. It costs every query, so it allocates nothing. */
+  /** The object is reused, so copy what is needed. This runs for every query, so it must not allocate. */
   note(outcome: Outcome): void;
 }
 
 let clientsCreated = 0;
 
 export class Client {
-  /** Unique per client. */
   readonly number = ++clientsCreated;
   /** Replaced as a whole when the container registry changes; a query sees one view from start to end. */
   view: View;
   readonly dial: Dial;
-  /** It gets no longer answers by UDP, whatever it asks for: the address of whoever asks could be forged. */
+  /** The longest reply by UDP, whatever the client announces: a source address may be forged. */
   udpBytesMax = Number.POSITIVE_INFINITY;
   /** Its limit of concurrent upstream queries. */
   readonly slots: Slots;
-  /** Its share of what all containers have in common. */
+  /** Its share of the resources that all containers use. */
   readonly shares: Shares;
   /** What its TCP connections may still cost in this turn of the event loop. */
   readonly streamTurn = new StreamTurn(this.number);
-  /** Its recent queries. */
   readonly history: QueryHistory;
-  /** Its names that fail. */
   readonly failures: FailureTable;
-  /** What observers note of it. */
   notes: readonly OutcomeNote[] = [];
   /** What Docker's resolver answered it. */
   readonly asked = new AskedAnswers();
   /** Queries of dns11's own that will come from its namespace. */
   readonly ownQueries = new OwnQueries(undefined, (ports) => this.repeater?.leave(ports));
-  /** Gives it answers again; undefined where the process answers everything. */
+  /** Repeats answers without the process; undefined where the process answers every query. */
   repeater: Repeater | undefined;
-  /** Has a say in its queries; undefined where nobody has. */
+  /** Decides some of its queries; undefined without a judge. */
   judge: QueryJudge | undefined;
-  /** Sees its messages; undefined where nobody wants them. */
+  /** Sees its messages; undefined while nobody records them. */
   tap: QueryTap | undefined;
-  /** What some servers are told of it; undefined where none is. */
+  /** What some servers learn about it, in an EDNS option; undefined where no server learns anything. */
   disclosure: Disclosure | undefined;
-  /** Takes records out of its answers; undefined where it is given all. */
+  /** Takes records out of its answers; undefined where it gets all of them. */
   filter: AnswerFilter | undefined;
   /** Decides what it may ask and be answered; undefined where all is allowed. */
   policy: QueryPolicy | undefined;
@@ -80,7 +76,7 @@ export class Client {
     local: 0,
     /** Answered from cached upstream replies. */
     cached: 0,
-    /** The part of both that the kernel answered, and of the cached ones alone. */
+    /** Queries among `local` and `cached` that the kernel answered; then those among `cached` alone. */
     kernel: 0,
     kernelCached: 0,
     forwarded: 0,
@@ -91,7 +87,7 @@ export class Client {
     /** Forwarded queries that were refused because too many were waiting. */
     refused: 0,
     failed: 0,
-    /** Answered, or left without a reply, as the judge wants. */
+    /** Answered, or left without a reply, by the judge. */
     ruled: 0,
     /** Refused by a policy. */
     denied: 0,
@@ -136,7 +132,7 @@ export class Client {
     this.history.note(outcome);
     for (const each of this.notes) each.note(outcome);
     this.judge?.note(outcome);
-    // What a test wanted is no failure.
+    // A failure that a test asked for is not recorded as one.
     if (outcome.rule !== undefined && result !== QUERY_RESULT.denied) return;
     const { rcode } = outcome;
     if (rcode !== RCODE.NOERROR) this.counters[rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"]++;
@@ -163,12 +159,11 @@ export class Client {
     else if (stage === STAGE.denied) counters.denied++;
   }
 
-  /** Counts what was answered without the process meanwhile. */
+  /** Counts what the kernel has answered since the last call. */
   collect(): void {
     this.repeater?.collect();
   }
 
-  /** Registers a callback for when the container is detached. */
   onClose(act: () => void): void {
     this.#closeCallbacks.push(act);
   }
@@ -176,7 +171,7 @@ export class Client {
   close(): void {
     this.isClosed = true;
     const { failures } = this;
-    // Another client of the container may have come.
+    // The container may have another client by now, which has set its own callback.
     if (failures.bringUpToDate === this.#bringUpToDate) failures.bringUpToDate = undefined;
     for (const act of this.#closeCallbacks) act();
   }
@@ -190,14 +185,14 @@ export class Client {
 export class OwnQueries {
   /** When each announced port is forgotten. */
   readonly #untilMs = new Map<number, number>();
-  /** Those whose queries no rule judges. */
+  /** Announced ports whose queries no rule of a test judges. */
   readonly #exempt = new Set<number>();
-  /** Whether no rule judges the query that was taken last. */
+  /** Whether the query that was taken last is exempt from the rules of tests. */
   isExempt = false;
   readonly #now: () => number;
   readonly #onUdp: (ports: readonly number[]) => void;
 
-  /** `onUdp` is called when the ports that are announced for UDP have changed. */
+  /** `onUdp` is called when the ports announced for UDP have changed. */
   constructor(
     now: () => number = () => performance.now(),
     onUdp: (ports: readonly number[]) => void = () => undefined,
@@ -206,7 +201,6 @@ export class OwnQueries {
     this.#onUdp = onUdp;
   }
 
-  /** The ports that are announced for UDP. */
   get udpPorts(): readonly number[] {
     return [...this.#untilMs.keys()].filter((key) => key < STREAM);
   }
@@ -216,7 +210,7 @@ export class OwnQueries {
     return this.#untilMs.size > 0;
   }
 
-  /** `isExempt`: it is about dns11, not about what the container gets, so no rule of a test judges it. */
+  /** `isExempt`: the query is about dns11 and not about what the container gets, so no rule of a test judges it. */
   announce(isStream: boolean, port: number, isExempt = false): void {
     const now = this.#now();
     for (const [key, untilMs] of this.#untilMs) if (untilMs <= now) this.#forget(key);

@@ -1,7 +1,4 @@
-/**
- * Clients: the clients of all containers, by container ID. Whoever acts for a container, or reports on it, finds here the
- * client that its queries belong to.
- */
+/** Clients: the clients of all containers, by container ID. */
 import type { RecentCountsReport } from "../../api/status.ts";
 import type { View } from "../../base/model/view.ts";
 import type { FailureTables } from "../failures/failure-table.ts";
@@ -11,11 +8,11 @@ import { Minutes } from "./recent-counts.ts";
 import type { OutcomeNote } from "./client.ts";
 import { type SlotLimit, Slots, type SharePools } from "./slots.ts";
 
-/** It knows the clients of all containers, and may note what they ask and are answered. */
+/** Learns of the clients of all containers, and may record their queries. */
 export interface QueryObserver {
-  /** A container has a client from now on, of which no query has been read. Undefined: nothing is noted of it. */
+  /** A container gets a new client, which has read no query yet. Undefined: nothing is recorded of it. */
   open(containerId: string, client: Client): OutcomeNote | undefined;
-  /** It has one less: one that is attached again has two for a moment. */
+  /** A client of the container was closed. A container that is attached again has two for a moment. */
   close(containerId: string): void;
 }
 
@@ -31,19 +28,19 @@ export class Clients {
   readonly #observers: QueryObserver[] = [];
   readonly #minutes = new Minutes();
   readonly #open = new Map<string, Client>();
-  /** With those of containers that are being attached again. */
+  /** Includes the earlier clients of containers that are being attached again. */
   readonly #all = new Set<Client>();
 
   constructor(parts: ClientsParts) {
     this.#parts = parts;
   }
 
-  /** Of clients that are opened from now on. */
+  /** The observer sees the clients that are opened from now on. */
   observe(observer: QueryObserver): void {
     this.#observers.push(observer);
   }
 
-  /** Until it is closed. A container that is attached again has two clients for a moment; the later one is its client. */
+  /** Opens a client. A container that is attached again has two for a moment, and the later one is found here. */
   open(containerId: string, view: View, dial: Dial): Client {
     const { slots, histories, failures, shares } = this.#parts;
     const history = histories.open(containerId);
@@ -70,12 +67,12 @@ export class Clients {
     return this.#open.get(containerId);
   }
 
-  /** Counts what was answered without the process meanwhile. */
+  /** Counts what the kernel has answered since the last call. */
   collect(): void {
     for (const client of this.#all) client.collect();
   }
 
-  /** What was answered before may no longer be so, and is not repeated. */
+  /** Ends the repeating of earlier answers, which may no longer be right. */
   forgetRepeated(): void {
     for (const client of this.#all) client.repeater?.forget();
   }

@@ -1,7 +1,6 @@
 /**
- * RecentCounts: what the counters of a client have counted in the last minute, approximately: the minute in progress, and the
- * rest of the minute before as if its queries were spread evenly. Counting stays as it is: once a minute, the counters of all
- * clients are noted.
+ * RecentCounts: what the counters of a client have counted in the last minute, approximately: the minute in progress, and the rest of the
+ * minute before as if its queries were spread evenly. Queries are only counted once; every minute, the counters of all clients are copied.
  */
 import type { RecentCountsReport } from "../../api/status.ts";
 
@@ -24,7 +23,6 @@ export class RecentCounts {
     this.#collect = collect;
   }
 
-  /** A minute has passed. */
   turn(): void {
     this.#collect();
     const { queries, nxdomain, errors } = this.#counters;

@@ -64,8 +64,8 @@ export class Slots {
   }
 
   /**
-   * Where this process has stood still, the time of queries with a slot is over, too. These end in the next round, after their replies
-   * have been read, and their slots are for those that wait.
+   * After this process was blocked, queries that hold slots have run out of time, too. They end in the next turn of the event loop, after
+   * their replies have been read, and their slots go to queries that wait; so the refusal waits for that.
    */
   #giveUp(waiting: WaitingQuery): void {
     setImmediate(() =>
@@ -89,11 +89,7 @@ export class Slots {
   }
 }
 
-/**
- * How much one container may use of resources that all containers share. limits.ts has each limit and its
- * reason.
- * What one container uses.
- */
+/** How much one container uses of resources that all containers share. limits.ts has each limit and its reason. */
 export interface Shares {
   /** Bytes of forwarded queries without an answer yet. */
   readonly queryBytes: Share;

@@ -1,14 +1,13 @@
 /**
- * StreamTurn: what the TCP connections of one container may cost in one turn of the event loop. A message may have 64 KB, and a
- * container many connections full of them; other containers would wait for all of it. What is left over goes on in the next
- * turn, one connection after the other.
+ * StreamBudget: what the TCP connections of one container may cost in one turn of the event loop. A message may have 64 KB, and a container
+ * many connections full of them; other containers would wait for all of it. What exceeds the budget goes on in the next turn of the event
+ * loop, one connection after the other.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
 
 const { bytes: WHOLE, read: READ } = LIMITS.streamTurn;
 
-/** A connection, as far as reading goes. */
 interface Readable {
   pause(): unknown;
   resume(): unknown;
@@ -25,7 +24,7 @@ export class StreamTurn {
     this.#client = client;
   }
 
-  /** Whether anything more may be done in this turn. */
+  /** Whether more may be done in this turn of the event loop. */
   get hasLeft(): boolean {
     return this.#left > 0;
   }
@@ -35,7 +34,7 @@ export class StreamTurn {
     this.#arm();
   }
 
-  /** Has the socket read more now, or calls `goOn` in a later turn, until which it reads nothing. */
+  /** Has the socket read on, or pauses it and calls `goOn` in a later turn of the event loop. */
   read(socket: Readable, goOn: () => void, isNow = this.hasLeft): void {
     if (isNow) {
       socket.resume();
@@ -58,7 +57,7 @@ export class StreamTurn {
     for (const goOn of this.#waiting) {
       if (!this.hasLeft) break;
       this.#waiting.delete(goOn);
-      // Most connections that go on read, whether they then have a whole message or not.
+      // Charged in advance: most connections that go on read something, even if it completes no message.
       this.spend(READ);
       guard.run("tcp", this.#client, goOn);
     }

@@ -19,10 +19,7 @@ import { presentation, sameBytes, FOLD, NAME_BYTES_MAX } from "../../base/dns/na
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { HASH_BASIS, hashByte } from "../../base/model/label-table.ts";
 
-/**
- * The name of a query in lower case, with its hash. One object serves all queries: only one is looked at at
- * a time.
- */
+/** The name of a query in lower case, with its hash. One object serves all queries, which are looked at one at a time. */
 class FoldedName {
   /** Wire labels without the root label; only the first `length` bytes are valid. */
   readonly bytes = new Uint8Array(NAME_BYTES_MAX);
@@ -89,7 +86,7 @@ export class FailureTable {
   readonly containerId: string;
   /** Its name, once it has ended and the registry no longer knows it. */
   containerName: string | undefined;
-  /** Notes what the kernel has answered meanwhile. */
+  /** Records what the kernel has answered since the last call. */
   bringUpToDate: (() => void) | undefined;
   readonly #parts: FailureTableParts;
   #near: FailurePart | undefined;
@@ -192,7 +189,7 @@ export class FailureTable {
     this.hasEntries = true;
   }
 
-  /** Whether too many new names of the outside world come to record this one. */
+  /** Whether new outside names come too fast to record this one. */
   #isFlood(): boolean {
     if (this.#outside?.hasRoomFor(folded) !== false) return false;
     if (this.#skip > 0) {
@@ -336,7 +333,7 @@ class FailurePart {
       const nameAt = at + FIXED_BYTES;
       if (kind >>> 16 !== type || this.#bytes[nameAt] !== bytes[0]) continue;
       if ((kind & NAMELESS) !== 0 || !sameBytes(this.#bytes, nameAt, bytes, 0, firstLength)) continue;
-      // An empty answer is what fails here.
+      // This entry fails with empty answers, so another empty answer does not end it.
       if (((kind >>> 8) & 0xff) === 0 && !hasAnswers) continue;
       const isSame = this.#words[word + LENGTH] === length && sameBytes(this.#bytes, nameAt, bytes, 0, length);
       if (isSame) this.#doubles[(at >> 3) + SUCCESS] = nowMs;
@@ -478,7 +475,7 @@ export class FailureTables {
     }
   }
 
-  /** Another container fails: of too many, the one whose last failure is oldest loses its entries. */
+  /** Another container fails: if there are too many, the one whose last failure is oldest loses its entries. */
   #makeRoom(next: FailureTable): void {
     let count = 0;
     let oldest: FailureTable | undefined;

@@ -64,7 +64,6 @@ import { UpstreamQuery } from "./upstream-query.ts";
 /** Called for each client query that servers have failed. */
 type OnFailure = (reason: string, client: Client, query: Pick<DeferredQuery, "name" | "type">) => void;
 
-/** A reply of a server. */
 type Received = Extract<UpstreamResult, { kind: "reply" }>;
 
 export interface AdaptiveParts {
@@ -91,7 +90,7 @@ const JOIN_SHARE = 0.5;
 export class AdaptiveForwarder {
   readonly #parts: AdaptiveParts;
   readonly #running = new Places<InFlightQuery>();
-  /** Their places, by the hash of the question. */
+  /** Indexes into `#running`, by the hash of the question. */
   readonly #byHash = new Map<number, number>();
   readonly #hooks: UpstreamQueryHooks;
   readonly #admission: Admission;
@@ -156,7 +155,7 @@ export class AdaptiveForwarder {
   /** Refreshes a cache entry; no client waits for it. Returns whether it has begun. */
   refresh(client: Client, serverList: ServerList, entry: CacheEntry): boolean {
     if (this.#refreshing >= LIMITS.prefetchesAtOnce || !entry.hasReply || this.#byHash.has(entry.hash)) return false;
-    // In the background only Docker's resolver would be asked, whose failure says nothing of the others.
+    // In the background only Docker's resolver would be asked, and its failure says nothing about the other servers.
     if (serverList.isDocker && serverList.nameservers.some(({ server }) => server.isBackup === true)) return false;
     const { key } = entry;
     const question = queryForKey(key);
@@ -243,7 +242,7 @@ export class AdaptiveForwarder {
     if (deferred.bits === NOT_SHAREABLE || looping.length > 0) {
       // A reply from other servers than usual must not be shared.
       const sent = sentQuery(deferred);
-      // What is signed must arrive as it is.
+      // A signed query must arrive unchanged.
       const message = deferred.signature === undefined ? withoutHopByHop(sent, questionEnd) : Buffer.from(sent);
       this.#send({ client, serverList, looping, key: undefined, message, questionEnd, waiters: [waiter] });
       return;
@@ -267,7 +266,7 @@ export class AdaptiveForwarder {
       this.#recordJoin(query, deferred.trace);
       return;
     }
-    // A policy leaves nothing to the client: what it has sent does not show.
+    // Under an enforced policy a client must not choose whether the query has an OPT: that would carry data out.
     const hasOpt = deferred.policy?.isEnforcing === true ? deferred.isDnssecOk : deferred.hasOpt;
     const message = queryFor(sentQuery(deferred), questionEnd, deferred.bits, { hasOpt, isAuthentic });
     this.#send({ client, serverList, key, message, questionEnd, waiters: [waiter] });
@@ -340,7 +339,7 @@ export class AdaptiveForwarder {
     if (result.kind === "failed") return this.#finishFailed(query, result, isCurrent && !result.isClientLimit);
     const reply = key === undefined ? undefined : readFreshReply(result.message);
     const matchesQuestion = reply?.questionEnd === questionEnd;
-    // What is missing might be what the next client needs.
+    // The reply lacks what the next client may need, so it is not cached.
     if (isCurrent && result.isLess) this.#writer.endFailure(key);
     else if (isCurrent && matchesQuestion) this.#store(query.request, key, reply, result);
     if (!result.isWhole) this.#requeueStreams(query);
@@ -349,8 +348,8 @@ export class AdaptiveForwarder {
   }
 
   /**
-   * Each answer may pass a policy, which takes milliseconds for a long reply: many waiters get it in several turns. `shared` is
-   * undefined if the reply is for one query only.
+   * Each answer may have to pass a policy, which takes milliseconds for a long reply, so many waiters are answered in several turns of the
+   * event loop. `shared` is undefined if the reply is for one query only.
    */
   #give(waiters: readonly Waiter[], result: Received, shared: FreshReply | undefined): void {
     const { message, isWhole, server } = result;
@@ -367,7 +366,7 @@ export class AdaptiveForwarder {
   }
 
   #giveLater(waiters: readonly Waiter[], result: Received, shared: FreshReply | undefined): void {
-    // By then the memory of the reply is used for others.
+    // The receive buffer is reused by then.
     const message = Buffer.from(result.message);
     const kept = shared && readFreshReply(message);
     setImmediate(() => {
@@ -406,7 +405,7 @@ export class AdaptiveForwarder {
     const { client, serverList, waiters } = request;
     const { passedOver, isClientLimit } = result;
     const seconds = this.#writer.store(client, serverList, key, reply, {
-      // The server before it may answer otherwise as soon as it is back.
+      // A preferred server that did not answer this time may answer otherwise as soon as it is back.
       secondsMax: passedOver === undefined ? Number.POSITIVE_INFINITY : LIMITS.lowerReplySeconds,
       isKept: !isClientLimit,
       wasAskedForAd: asksForAd(request),
@@ -496,7 +495,7 @@ function earlierOf(result: UpstreamResult): EarlierReply | undefined {
   return { message: Buffer.from(message), rcode, server, isLess };
 }
 
-/** What a server was told of the client is no part of a reply that is passed on as it came. */
+/** Takes out of a reply that is passed on as it came what the server was told about the client. */
 function untold({ serverList, waiters, questionEnd }: UpstreamRequest, result: Received): Received {
   const { told, nameservers } = serverList;
   if (told?.[nameservers.findIndex(({ server }) => server === result.server)] === undefined) return result;
@@ -515,7 +514,7 @@ const TRUNCATED = [
 const INTERNAL_ERROR = [EXTENDED_ERROR.other, "internal error of dns11"] as const;
 const NO_NAMESERVER = "no upstream server is available to this container";
 
-/** A container that was named as the server and cannot be queried is what to see to; without one, there is no server. */
+/** A configured container that cannot be queried is named, because that is what to fix; without one, the route has no server. */
 function noServerReason({ servers, missing = [] }: Route): string {
   if (servers.length > 0 || missing.length === 0) return NO_NAMESERVER;
   return missing.map((each) => missingText(each)).join("; ");
@@ -528,9 +527,8 @@ interface Extras {
 }
 
 /**
- * The upstream query that is sent for all clients with the same question, whatever the options of the first. It has EDNS and AD only
- * if that client has them: there are servers and networks that drop what is more than a question, and their clients ask without.
- * A query for the question of a cache key.
+ * The upstream query is the same for all clients with the same question, whatever the options of the first. It has EDNS and AD only if the
+ * first client has them: there are servers and networks that drop such queries, and clients behind them ask without.
  */
 function queryForKey({ name, type }: CacheKey): Buffer {
   return queryOf({ labels: Buffer.from(name, "latin1"), type });
@@ -572,7 +570,7 @@ interface UpstreamRequest {
  */
 class InFlightQuery extends UpstreamQuery {
   readonly request: UpstreamRequest;
-  /** Among all that are in flight. */
+  /** Its index among all queries in flight. */
   running = -1;
 
   constructor(request: UpstreamRequest, plan: UpstreamQueryPlan, hooks: UpstreamQueryHooks) {

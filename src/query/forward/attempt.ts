@@ -90,7 +90,7 @@ export function queryUdp(
     socket.close();
     onEnd(outcome);
   });
-  // Timers run before sockets: where this process has stood still, the reply may wait there.
+  // Timers run before sockets: after this process was blocked, the reply may be waiting in the socket.
   const timer = setTimeout(
     () => setImmediate(end, { kind: "failed", reason: "timed out", isTimeout: true }),
     timeoutMs,
@@ -104,7 +104,7 @@ export function queryUdp(
   if (send(fd, deferred.query) < 0) end(failed(`send: ${errnoName(lastErrno())}`));
 }
 
-/** A server that is asked by TLS, and the turn of the container that asks. */
+/** A server that is queried over TLS, and the budget of the container that queries it. */
 export interface TlsPlace {
   readonly target: TlsTarget;
   readonly turn: StreamTurn;
@@ -138,7 +138,7 @@ function queryTls(
   timeoutMs: number,
   onEnd: OnEnd,
 ): { destroy(): void } {
-  // It calls back after it is made.
+  // The connection calls back only after the constructor has returned.
   const connection: TlsConnection = new TlsConnection(fd, target, turn, {
     onSecure: () => connection.write(withLength(query)),
     onData: (chunk) => onData(chunk),
@@ -147,7 +147,7 @@ function queryTls(
     onFailed: (reason) => end(failed(reason)),
   });
   const { end, onData } = streamEnd(connection, query, timeoutMs, onEnd);
-  // Unlike a socket, it does not call back when it is destroyed.
+  // A TlsConnection, unlike a socket, does not call back when it is destroyed.
   return { destroy: () => end(failed(CLOSED)) };
 }
 

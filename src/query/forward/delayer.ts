@@ -1,6 +1,6 @@
 /**
- * Delayer: holds queries that a judge delays. Then they are answered from the start, as if they had arrived just now, but are not
- * judged again. What waits is charged to its container like a query that waits for a server.
+ * Delayer: holds queries that a judge delays. Then they are answered from the start, as if they had just arrived, but are not judged again.
+ * A waiting query is charged to its container like one that waits for a server.
  */
 import { RCODE } from "../../base/dns/rcode.ts";
 import { guard } from "../../base/lib/guard.ts";
@@ -22,7 +22,7 @@ interface DelayedAnswerer {
 interface DelayerParts {
   readonly behaviour: Behaviour;
   readonly answerer: DelayedAnswerer;
-  /** For queries that need no delay, or have had it. */
+  /** Forwards queries that need no delay, or have had it. */
   readonly forward: Forward;
   readonly now: () => number;
   /** Limit over all containers. */
@@ -83,7 +83,7 @@ export class Delayer {
 }
 
 interface HeldAnswersParts {
-  /** For queries without an answer. */
+  /** Forwards queries that have no answer yet. */
   readonly forward: Forward;
   readonly now: () => number;
   /** Limit over all containers. */
@@ -97,7 +97,7 @@ interface HeldAnswersParts {
 export class HeldAnswers {
   readonly #parts: HeldAnswersParts;
   readonly #admission: Admission;
-  /** Read before the next answer is given, so one serves all. */
+  /** Read before the next answer is given, so one object serves all. */
   readonly #outcome = new Outcome();
 
   constructor(parts: HeldAnswersParts) {

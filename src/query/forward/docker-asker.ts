@@ -1,7 +1,7 @@
 /**
- * DockerAsker: asks Docker's own resolver for the names that only it knows, before a query goes anywhere else. When it has
- * answered, the query is answered again from the start, with that answer in its place: so a name that it does not know
- * goes on as any other does, and one that it knows is answered like a local name.
+ * DockerForwarder: asks Docker's own resolver for the names that only it knows, before a query goes anywhere else. When Docker's resolver
+ * has answered, the query is answered again from the start, with that answer at hand: a name that it does not know is treated as any other,
+ * and one that it knows is answered like a local name.
  */
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
@@ -43,12 +43,12 @@ import { resetNameSteps, skipName } from "../wire/name.ts";
 const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
 const NOTHING = new Uint8Array(0);
 
-/** Without the guard, Docker's resolver may wait for its own servers. */
+/** Whether silence may mean that Docker's resolver has forwarded the query and waits: without the guard it may. */
 function mayBeForwarded({ isGuarded }: AskMessage, { isTimeout }: Extract<AttemptResult, { kind: "failed" }>): boolean {
   return !isGuarded && isTimeout === true;
 }
 
-/** Answers a query that was deferred to ask, with what was answered. */
+/** Answers a query that was deferred for Docker's resolver, with what that resolver answered. */
 interface AskingAnswerer {
   readonly outcome: Outcome;
   answerAgain(client: Client, block: Buffer, deferred: DeferredQuery, isStream: boolean): number;
@@ -58,7 +58,7 @@ interface AskingAnswerer {
 export interface DockerAskerParts {
   readonly behaviour: Behaviour;
   readonly answerer: AskingAnswerer;
-  /** Queries that need nothing of Docker's resolver go here. */
+  /** Forwards queries that need nothing of Docker's resolver. */
   readonly forward: Forward;
   readonly ids: RandomIds;
   readonly now: () => number;
@@ -132,7 +132,7 @@ export class DockerAsker {
       guard.run("upstream", number, () => this.#fail(query, RCODE.SERVFAIL, true));
   }
 
-  /** The same question of one client is asked once; of names that may be unknown, as many at once as may fail. */
+  /** Sends the same question of one client once, and questions for possibly unknown names only as many at once as may fail. */
   #ask(query: AskingQuery, ask: DockerAsk): void {
     const { client } = query;
     const key = askKey(ask);
@@ -162,7 +162,7 @@ export class DockerAsker {
     });
   }
 
-  /** After it has waited, it may have its answer. */
+  /** The answer may have come while the question waited. */
   #askAgain({ query, ask }: WaitingAsk): void {
     const answer = query.client.asked.find(ask);
     if (answer === undefined) this.#ask(query, ask);
@@ -246,7 +246,7 @@ export class DockerAsker {
     query.client.slots.release();
   }
 
-  /** `hasSlot`: it has one of the client's slots. */
+  /** `hasSlot`: the query holds one of the client's slots. */
   #fail(query: AskingQuery, rcode: number, hasSlot = false): void {
     const { client, heldBytes } = query;
     if (query.isDone) return;
@@ -312,7 +312,7 @@ export function readAsked(reply: Buffer, asked: AskMessage): AskedRecords {
   if (rcode !== RCODE.NOERROR) return { kind: "unknown" };
   // With the guard, only a name of Docker's own has an answer without an error.
   if (!asked.isGuarded && !isDockers(reply)) return { kind: "unknown" };
-  // What is left of a truncated answer is some of the addresses, as for any client of Docker's; none is no answer.
+  // A truncated answer has some of the addresses, as any client of Docker's resolver would get; one without any is no answer.
   if (isTruncated(reply) && u16(reply, ANSWERS_AT) === 0)
     return { kind: "away", reason: "Docker's resolver truncated the whole answer" };
   return recordsOf(reply, asked);

@@ -12,7 +12,6 @@ import type { UpstreamReply } from "../wire/scrub.ts";
 import type { UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { UpstreamCandidate } from "./server-order.ts";
 
-/** As bits. */
 const EDNS = 1;
 export const AUTHENTIC = 2;
 const TEXTS = ["", "EDNS", "AD", "EDNS and AD"];
@@ -22,14 +21,14 @@ const FLAGS_AFTER_QUESTION = 1 + OPT_FLAGS_AT;
 
 type SentQuery = Pick<UpstreamQueryPlan, "message" | "questionEnd" | "isOptOurs">;
 
-/** What a server is told of the client; undefined where it gets what every server gets. */
+/** The EDNS option that tells the server about the client; undefined where the server gets what every server gets. */
 function toldTo({ told, nameservers }: UpstreamQueryPlan, nameserver: Nameserver): Uint8Array | undefined {
   return told?.[nameservers.indexOf(nameserver)];
 }
 
 /**
- * Which of both a query has, which is the plan's or was made of it; none of a query that is passed on as it came. A server that is told who
- * asks gets no query without EDNS: a client could have it left out by what it asks for, and would be somebody else.
+ * Which of EDNS and AD a query has that dns11 made; none for one that is passed on as it came. A server that is told about the client gets
+ * no query without EDNS: otherwise a client could have the option left out by what it asks for, and would pass for another one.
  */
 export function extrasOf(plan: UpstreamQueryPlan, message: Buffer, nameserver: Nameserver): number {
   if (!plan.isOptOurs) return 0;
@@ -48,7 +47,7 @@ export function formText(plan: UpstreamQueryPlan, { nameserver, without }: Upstr
   return without === 0 ? told : `${told}, without ${extrasText(without)}`;
 }
 
-/** The query for a server, without what it does not answer, and with what it is told. */
+/** The query for a server, without what it does not answer, and with what it is told about the client. */
 export function messageFor(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): Buffer {
   const message = answeredPart(plan, candidate, now);
   const told = toldTo(plan, candidate.nameserver);
@@ -76,7 +75,7 @@ function knownWithout(plan: UpstreamQueryPlan, nameserver: Nameserver, now: numb
   return (isWithoutOpt ? EDNS : 0) | (isRejecting || ad.isKnown(now) ? AUTHENTIC : 0);
 }
 
-/** The server was silent, and is asked again: what the next query leaves out for that. */
+/** What the next query to a silent server leaves out. */
 export function leftAfterSilence(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): number {
   const { nameserver } = candidate;
   const extras = extrasOf(plan, plan.message, nameserver);
@@ -96,12 +95,12 @@ export function leftAfterSilence(plan: UpstreamQueryPlan, candidate: UpstreamCan
   return left;
 }
 
-/** `sent` was rejected for what it has, which is no silence. */
+/** Records that the server rejected what `sent` has beside its question: it was not silent. */
 export function learnFromRejection(sent: number, { nameserver }: UpstreamCandidate, now: number): void {
   if ((sent & EDNS) !== 0) nameserver.silentTo.edns.recordAnswer(now);
 }
 
-/** A reply to `sent` has come: what the server answers, and what it was silent to. Returns what it is silent to from now on. */
+/** Records from a reply to `sent` what the server answers, and what it was silent to. Returns what it is silent to from now on. */
 export function learnFrom(sent: number, candidate: UpstreamCandidate, now: number): number {
   const { edns, ad } = candidate.nameserver.silentTo;
   if ((sent & EDNS) !== 0) edns.recordAnswer(now);
@@ -113,7 +112,7 @@ export function learnFrom(sent: number, candidate: UpstreamCandidate, now: numbe
   return (isEdns ? EDNS : 0) | (isAd ? AUTHENTIC : 0);
 }
 
-/** Whether the shared reply may lack what its clients have asked for, and not because the server never answers that. */
+/** Whether the shared reply may lack what its clients have asked for, though the server may answer that at another time. */
 export function isLess(plan: UpstreamQueryPlan, sent: number, nameserver: Nameserver, now: number): boolean {
   const missing = extrasOf(plan, plan.message, nameserver) & ~sent;
   if (missing === 0) return false;

@@ -19,14 +19,14 @@ export interface WaitingQuery {
   readonly transport: Transport;
   readonly respond: Respond;
   readonly arrivedMs: number;
-  /** Held of its container's share. */
+  /** Bytes held of its container's share. */
   readonly heldBytes: number;
 }
 
 export class FailedReply {
   readonly #behaviour: Behaviour;
   readonly #now: () => number;
-  /** Read before the next query is answered, so one of each serves all. */
+  /** Read before the next query is answered, so one object of each kind serves all. */
   readonly #block = Buffer.alloc(SLOT_BYTES);
   readonly #question = new Question();
   readonly #outcome = new Outcome();

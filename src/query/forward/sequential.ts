@@ -31,10 +31,10 @@ import { UpstreamJournal } from "../trace.ts";
 import { Admission } from "./failed-reply.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "./attempt.ts";
 
-/** Read before the next query is answered, so one serves all. */
+/** Read before the next query is answered, so one object serves all. */
 const outcome = new Outcome();
 
-/** The log gets them. */
+/** Events for the log. */
 export interface SequentialEvents {
   /** An attempt that got no usable reply. */
   readonly onFailedAttempt: (server: Server, reason: string) => void;
@@ -48,12 +48,11 @@ interface SequentialQuery {
   readonly transport: Transport;
   readonly respond: Respond;
   readonly servers: readonly Server[];
-  /** It is set while the query is explained. */
+  /** Set while the query is explained. */
   readonly journal: UpstreamJournal | undefined;
   readonly arrivedMs: number;
-  /** Held of the container's share. */
+  /** Bytes held of the container's share. */
   readonly heldBytes: number;
-  /** What each server did. */
   readonly failures: string[];
   /** In which it came. */
   readonly era: number;

@@ -21,7 +21,9 @@ export const WAITS_IN_QUEUE = "too many queries of the container wait for it";
 /** A server of the list, and its state in this upstream query. */
 export interface UpstreamCandidate extends QueuedQuery {
   readonly nameserver: Nameserver;
-  /** In the list, or where it begins if servers rotate; a server that is down is tried later, and keeps its place. */
+  /**
+   * Its index in the list, counted from the first one to try if servers rotate. A server that is down is tried later and keeps its rank.
+   */
   readonly place: number;
   /** The client's queries to it, once it is tried. */
   queue: ServerQueue | undefined;
@@ -37,7 +39,7 @@ export interface UpstreamCandidate extends QueuedQuery {
   socketErrors: number;
   /** It could not be reached at all, which is the condition for using a backup. */
   isUnreachable: boolean;
-  /** What its queries leave out, EDNS and AD, because it rejected them or was silent; and the latter part alone. */
+  /** What its queries leave out, EDNS and AD, because it rejected them or was silent. */
   without: number;
   silentTo: number;
   /** When it was queried over TCP, and whether nothing but TCP may still bring its reply. */
@@ -52,7 +54,7 @@ export interface GoodReply {
   readonly rcode: number;
   readonly isWhole: boolean;
   readonly isLess: boolean;
-  /** Another client's: a flush may have come after it. */
+  /** It replied to another client's query, and the cache may have been flushed since. */
   readonly isEarlier?: boolean;
 }
 
@@ -63,7 +65,7 @@ interface OrderParts {
   readonly policy: ForwardPolicy;
   /** The client; a server may be down for one client only. */
   readonly clientNumber: number;
-  /** The place in the list to start at, if servers rotate. */
+  /** The index in the list to start at, if servers rotate. */
   readonly turn: number;
 }
 
@@ -156,8 +158,8 @@ function hasDockerFailed({ nameserver, state, reason }: UpstreamCandidate): bool
 }
 
 /**
- * The servers that may be asked where Docker's resolver is the first: those of the host not for a name without a dot, nor for one of
- * a container, nor in the background, where it is not known what the name is.
+ * Which servers may be asked where Docker's resolver is the first: those of the host not for a name without a dot, nor for a container's
+ * name, nor in the background, where it is unknown what kind of name it is.
  */
 export function besideDocker(
   nameservers: readonly Nameserver[],
@@ -219,8 +221,8 @@ export function whyLower(
 }
 
 /**
- * The server that might give another reply soon than this one: the first one before it that was down or silent, or whose failure may pass,
- * if the order decides. What a backup stands in for may always.
+ * The first server before this one that might soon give another reply, if the order of the list counts: it was down or silent, or its
+ * failure may pass. One that a backup replaces always might.
  */
 export function passedOver(
   candidates: readonly UpstreamCandidate[],
@@ -315,7 +317,7 @@ function backupText(candidates: readonly UpstreamCandidate[]): string {
   return `, backup for when all others are unreachable${isDockers ? " or Docker's resolver fails" : ""}`;
 }
 
-/** What it is not asked, because it does not answer that. */
+/** Which queries it does not answer, and so does not get. */
 function silencesText(nameserver: Nameserver, now: number, clientNumber: number): string {
   const { silentTo } = nameserver;
   const texts = [

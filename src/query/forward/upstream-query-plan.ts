@@ -153,7 +153,7 @@ export class Deadlines {
     if (step === undefined) return;
     target.step = undefined;
     const others = this.#steps.get(step);
-    // While its step expires, it is in none, also if the step has come again.
+    // While its step expires, the target is in no list, even if a new list was made for that step.
     if (others?.at(target.place) !== target) return;
     others.remove(target.place);
     if (others.size === 0) this.#steps.delete(step);
@@ -168,7 +168,7 @@ export class Deadlines {
     this.#timer = setTimeout(() => this.#onTimer(), this.#firesMs - nowMs);
   }
 
-  /** Timers run before sockets: where this process has stood still, replies may wait there, and are read first. */
+  /** Timers run before sockets: after this process was blocked, replies may be waiting in sockets, and are read first. */
   #onTimer(): void {
     this.#armedFor = Number.POSITIVE_INFINITY;
     if (this.#now() - this.#firesMs > STEP_MS) setImmediate(() => this.#expire());
@@ -182,7 +182,7 @@ export class Deadlines {
       const targets = this.#steps.get(step);
       this.#steps.delete(step);
       for (const target of targets ?? []) {
-        // A callback before it may have cleared or changed it.
+        // An earlier callback of this loop may have cleared or changed the deadline.
         if (target.step !== step) continue;
         target.step = undefined;
         guard.run("timer", 0, () => target.onDue());

@@ -95,7 +95,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #truncated: LesserReply | undefined;
   #puzzled: LesserReply | undefined;
   #extendedError: Buffer | undefined;
-  /** Of the replies that wait, the one whose server comes first; its bytes are of the container's share. */
+  /** The best of the replies that wait for servers before theirs; its bytes are charged to the container's share. */
   #held: GoodReply | undefined;
   /** Until then a server that is down may still answer: none was up. */
   #noneUpUntilMs = 0;
@@ -204,7 +204,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     }
     this.#retryMs *= 2;
     this.#stepMs = now + this.#retryMs;
-    // What is fetched over TCP is not asked over UDP again.
+    // A reply that is being fetched over TCP is not requested over UDP again.
     const again = this.#truncated === undefined ? leastTried(this.#candidates) : undefined;
     if (again !== undefined) this.#query(again, "retry, no reply yet", now);
   }
@@ -232,7 +232,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return next;
   }
 
-  /** The servers before may only have lost a packet, and the reply of the next one waits for them. */
+  /** Repeats the query to the servers before: they may only have lost a packet, and the reply of the next one waits for them. */
   #askAgain(next: UpstreamCandidate, now: number): void {
     if (this.#plan.policy.order !== "adaptive" || this.#plan.usesTcp) return;
     for (const candidate of this.#candidates) {
@@ -249,7 +249,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   /** Sends the query to a server, or has it wait while the server has enough queries of the container. */
   #query(candidate: UpstreamCandidate, why: string, now: number, isRepeat = false): void {
-    // By TLS nobody on the way sees what the query has.
+    // Over TLS no network on the way can drop a query for what it contains.
     if (candidate.state === "pending" && candidate.nameserver.tls === undefined) {
       candidate.silentTo |= leftAfterSilence(this.#plan, candidate, now);
       candidate.without |= candidate.silentTo;
@@ -266,7 +266,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     });
   }
 
-  /** `isRepeat`: as part of the last try, which is no further sign of silence. */
+  /** `isRepeat`: the query is repeated as part of the last try, which is no further sign of silence. */
   #send(candidate: UpstreamCandidate, why: string, now: number, isRepeat = false): void {
     candidate.state = "pending";
     candidate.reason = TIMED_OUT;
@@ -386,11 +386,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       return;
     }
     const isDeclined = isFailure || PUZZLED.has(reply.rcode);
-    // It was asked twice, and this is its second reply.
+    // The server was queried twice, and this is its second reply.
     if (candidate.state === "held" || (isDeclined && candidate.state === "failed")) return;
     if (isRejected) return this.#askPlainly(candidate, extras, reply.rcode, now);
     const rejected = candidate.without & ~candidate.silentTo;
-    // It declines the question, and not how it was asked.
+    // The server declines the question and not the AD bit in it, so it does answer such queries.
     if (isDeclined && (rejected & AUTHENTIC) !== 0) nameserver.silentTo.ad.recordAnswer(now);
     if (isFailure) {
       this.#noteFailure(candidate, rcodeName(reply.rcode));
@@ -435,15 +435,15 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#journal?.note(now, nameserver.server, what);
   }
 
-  /** It rejected what the query had beside its question. */
+  /** Repeats the query without what the server rejected. */
   #askPlainly(candidate: UpstreamCandidate, extras: number, rcode: number, now: number): void {
-    // A query without these is on its way already.
+    // A query without these extras has been sent already.
     if ((extras & ~candidate.without) === 0) return;
     candidate.without |= extras;
     this.#send(candidate, `it replied ${rcodeName(rcode)}`, now);
   }
 
-  /** What the server answers, and what it was silent to. */
+  /** Records what the server answers, and what it was silent to. */
   #learn(candidate: UpstreamCandidate, extras: number, isStream: boolean, now: number): void {
     const { nameserver } = candidate;
     const { udp } = nameserver.silentTo;
@@ -470,7 +470,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       if (!isAwaiting) this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
     }
     this.#stepMs = now + LIMITS.hedgeMsFirst;
-    // It may be on its way already.
+    // The query over TCP may have been sent already.
     if (!isBlocked && candidate.tcpMs !== undefined) {
       candidate.isTcpOnly = true;
       return;
@@ -497,7 +497,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #awaitedBefore(place: number, now: number): UpstreamCandidate | undefined {
     if (place === 0) return undefined;
     const { policy } = this.#plan;
-    // In sequential order one server is asked after the other, but for what another client was answered by a lower one.
+    // In sequential order servers are asked one after the other, so only a reply to another client's query can be early.
     const mayBeEarly = policy.order === "adaptive" || (policy.order === "sequential" && this.#held?.isEarlier === true);
     const isOrdered = mayBeEarly && !policy.rotates;
     if (!isOrdered || now >= this.#plan.endMs - LIMITS.heldUntilMs) return undefined;
@@ -586,7 +586,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
     if (!isStream || !this.#isDone) this.#meterFailure(candidate, "error", sentMs, isStream);
     if (isStream && !this.#isDone) this.#noteTcp(candidate, false, this.#hooks.now());
-    // Its reply over UDP may still come.
+    // The reply over UDP may still come.
     if (isStream && !candidate.isTcpOnly) {
       if (!this.#isDone) this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `not over tcp: ${reason}`);
       return;
@@ -595,7 +595,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (isStream && !this.#plan.usesTcp && candidate.nameserver.tls === undefined) return this.#fail(candidate, reason);
     if (isStream) return this.#giveUpOn(candidate, reason, true);
     candidate.socketErrors++;
-    // The error may be forged, for the port of that socket.
+    // A single error may be forged, for the port of that socket.
     const isConfirmed = candidate.socketErrors >= LIMITS.downAfterSocketErrors;
     if (candidate.state === "held") return;
     if (isConfirmed) this.#markUnreachable(candidate, reason);
@@ -687,7 +687,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     for (const connection of this.#connections ?? []) connection.destroy();
   }
 
-  /** Another server was sooner. One that has truncated its reply knows the answer, so without it by now its TCP is filtered. */
+  /**
+   * Another server was sooner. One that sent a truncated reply knows the answer, so if it is still silent over TCP, its TCP is filtered.
+   */
   #noteSlowTcp(candidate: UpstreamCandidate): void {
     const now = this.#hooks.now();
     const isSilent = now - (candidate.tcpMs ?? now) >= LIMITS.hedgeMsFirst;

@@ -42,7 +42,7 @@ export interface WaiterParts {
   readonly era: AnswerEra;
   /** Replies that are too large for the client are truncated. */
   readonly handlesTruncation: boolean;
-  /** Held of the container's share. */
+  /** Bytes held of the container's share. */
   readonly heldBytes: number;
   readonly respond: Respond;
   /** The same for all waiters: called just before a waiter gets its answer; returns the current time. */
@@ -57,7 +57,7 @@ export class Waiter {
   #hasSlot = true;
   /** It had joined another client's query and is now sent on its own. */
   isRequeued = false;
-  /** The reply of that query. */
+  /** The reply that the joined query got. */
   earlier: EarlierReply | undefined;
 
   constructor(parts: WaiterParts) {
@@ -90,7 +90,6 @@ export class Waiter {
     return this.#isDone;
   }
 
-  /** Frees its slot for the next query, once. */
   releaseSlot(): void {
     if (!this.#hasSlot) return;
     this.#hasSlot = false;
@@ -178,7 +177,7 @@ export class Waiter {
       isDnssecOk,
       wantsAuthentic: isDnssecOk || requestsAuthentic(query, 0),
       isLocalName,
-      // A policy judges what the aliases lead to.
+      // A policy judges what the aliases lead to, so they stay in the reply.
       endsChain: !hasOpt && this.client.policy === undefined,
     };
   }

@@ -43,7 +43,7 @@ const GAPS_MAX = 16;
 const UNNAMED_RULE = "a rule of a lease or a policy";
 const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
-/** Queries that were answered without this process, of which it records the last ones when the history is read. */
+/** Queries that the kernel answered; it records the last ones when the history is read. */
 export interface RepeatedQueries {
   /** Adds them to the history. */
   read(): void;
@@ -86,7 +86,7 @@ export class QueryHistory {
     if (this.#policy.isEnabled) this.#nowMs = nowMs ?? performance.now();
   }
 
-  /** There were so many queries without a record, before the one of that number. */
+  /** Notes `count` queries without a record, before the query with number `before`. */
   skip(before: number, count: number): void {
     this.#gaps.push({ before, count });
     const [oldest, second] = this.#gaps;
@@ -103,7 +103,7 @@ export class QueryHistory {
   note(outcome: Outcome): void {
     if (!this.#policy.isEnabled) return;
     const { server, answers } = outcome;
-    // What is local has no server, so its source is in that place.
+    // A local answer has no server, so the record has the answer's source in that field.
     const isLocal = outcome.result === QUERY_RESULT.local;
     const index =
       outcome.rule !== undefined
@@ -329,9 +329,8 @@ const IPV4_BYTES = 4;
 const IPV6_BYTES = 16;
 
 /**
- * Finds the first addresses of an answer for the query history, because people ask where a name led, and the
- * reply is gone when they do. It runs on the query path, so it allocates nothing.
- * The most addresses, and records, that are looked at for anyone.
+ * Finds the first addresses of an answer for the query history, because people ask where a name led, and the reply is gone when they do. It
+ * runs on the query path, so it allocates nothing. FOUND_MAX is the most that any caller gets.
  */
 export const FOUND_MAX = 256;
 /** The offsets in the reply of the addresses that were found last. */

@@ -40,7 +40,6 @@ export class Endpoint {
     this.#listeners = new Listeners({ udp: parts.udp, senders: sendersOf(client), connecters });
   }
 
-  /** As that of `Listeners`. */
   add(pairs: readonly SocketPair[]): void {
     this.#listeners.add(pairs);
   }
@@ -67,7 +66,7 @@ export class Endpoint {
     this.#client.repeater?.forget();
   }
 
-  /** As that of `Listeners`. What is answered without the process goes on: names are still followed, and end such answers when they change. */
+  /** Pauses the listeners. The kernel goes on answering: names are still followed, and end such answers when they change. */
   pause(): ReturnType<Listeners["pause"]> {
     return this.#listeners.pause();
   }

@@ -54,7 +54,7 @@ export class Listeners {
     return this.#udp.some(({ isBehind }) => isBehind);
   }
 
-  /** A packet that another socket has received for one of these pairs. */
+  /** Handles a packet that another socket has received for one of these pairs. */
   receive(pair: number, message: Buffer, source: PacketSource): void {
     this.#udp[pair]?.receive(message, source);
   }

@@ -1,7 +1,7 @@
 /**
- * SharedEndpoint: the listeners of an address that many containers ask. Who asks is told by the source address, which the
- * kernel lets pass from that container's link only. Each query is its container's own: it gets the client that the container has, or,
- * if it is not served otherwise, one that is opened with its first query.
+ * SharedEndpoint: the listeners of an address that many containers query. The source address says which container it is, because the kernel
+ * lets that address pass from that container's link only. A query gets the client that its container has, or, if the container is not
+ * served otherwise, one that is opened with its first query.
  */
 import { type Socket, isIPv6 } from "node:net";
 import { type AddressKey, addressBytes, addressKey, plain } from "../../base/model/address.ts";
@@ -23,7 +23,7 @@ export interface SharedEndpointParts extends EndpointParts {
   readonly openClient: (containerId: string, view: View) => Client;
   /** Undefined for a container that gets no answers. */
   readonly viewOf: (containerId: string) => View | undefined;
-  /** Whether its client stays while it has no address. */
+  /** Whether the client stays while the container has no address. */
   readonly isLasting: (containerId: string) => boolean;
 }
 
@@ -69,7 +69,7 @@ export class SharedEndpoint {
     }
   }
 
-  /** Forwarded queries of its askers that wait for an answer, also of clients that are served elsewhere, too. */
+  /** Forwarded queries of these containers that wait for an answer, also of clients that are served elsewhere, too. */
   get inFlight(): number {
     let count = 0;
     for (const id of new Set([...this.#askers.values(), ...this.#opened.keys()]))
@@ -82,7 +82,7 @@ export class SharedEndpoint {
     return this.#queries;
   }
 
-  /** Those from an address that is nobody's any more. */
+  /** Queries and connections from an address that no longer belongs to a container. */
   get refused(): number {
     return this.#refused;
   }
@@ -92,7 +92,7 @@ export class SharedEndpoint {
     return this.#listeners.lost;
   }
 
-  /** The containers by their addresses. Whoever is not among them gets nothing. */
+  /** Sets the containers by their addresses. Queries from other addresses get no reply. */
   setAskers(askers: ReadonlyMap<string, string>): void {
     const byKey = new Map<AddressKey, string>();
     for (const [address, containerId] of askers) {
@@ -105,7 +105,7 @@ export class SharedEndpoint {
     this.#room.release();
   }
 
-  /** What a container sees has changed, or whether it gets answers. */
+  /** Applies that a container's view has changed, or that it no longer gets answers. */
   update(containerId: string): void {
     this.#room.release();
     const client = this.#opened.get(containerId);
@@ -152,7 +152,7 @@ export class SharedEndpoint {
   #open(containerId: string): Client | undefined {
     const view = this.#parts.viewOf(containerId);
     if (view === undefined) return undefined;
-    // It had a client of its own in between.
+    // A client that was opened here before is out of date if the container had one of its own since.
     this.#forget(containerId);
     const client = this.#parts.openClient(containerId, view);
     this.#opened.set(containerId, client);
@@ -181,7 +181,7 @@ export class SharedEndpoint {
   }
 }
 
-/** A link-local address has a zone, and is nobody's. */
+/** The key of an address; a link-local address has a zone, and belongs to no container. */
 function keyOf(address: string): AddressKey {
   return addressKey(addressBytes(address) ?? new Uint8Array(16));
 }
@@ -195,7 +195,7 @@ interface WaitingSocket {
 interface WaitingRoomParts {
   /** Whether the address is a container's. */
   readonly isKnown: (address: string) => boolean;
-  /** Answers a query; returns whether there is somebody to answer. */
+  /** Answers a query; returns whether its source is a container. */
   readonly deliver: (message: Buffer, source: PacketSource) => boolean;
 }
 
@@ -206,15 +206,15 @@ interface Waiting {
 }
 
 /**
- * The first queries of containers that have just started. They come by links that nobody is known to have yet, some
- * milliseconds before Docker has told whose they are; without the room they would be lost, and a C library asks again after
- * seconds. A query is answered when its address becomes a container's; the answer goes to that address, whoever has sent it.
+ * Holds the first queries of containers that have just started. They come by links of no known container, some milliseconds before Docker
+ * has said whose the links are; without this they would be lost, and a C library asks again only after seconds. A query is answered when
+ * its address becomes a container's; the reply goes to that address, whoever sent the query.
  */
 class WaitingRoom {
   readonly #parts: WaitingRoomParts;
   readonly #watches: UdpWatch[] = [];
   #waiting: Waiting[] = [];
-  /** Others read the queries now. */
+  /** Set while another process reads the queries. */
   isPaused = false;
 
   constructor(parts: WaitingRoomParts) {
@@ -238,7 +238,7 @@ class WaitingRoom {
     }
   }
 
-  /** Other containers have addresses now, or what they see is known. */
+  /** Answers queries that can be answered, after addresses or views have changed. */
   release(): void {
     if (this.#waiting.length === 0 || this.isPaused) return;
     const nowMs = performance.now();
@@ -252,7 +252,7 @@ class WaitingRoom {
     this.#waiting = [];
   }
 
-  /** An address that is known already came by somebody else's link. */
+  /** Holds a query, unless its address is already known: then it came by a link that is not that container's. */
   #keep(message: Buffer, source: PacketSource): void {
     if (this.isPaused || message.length > LIMITS.udpQueryBytes || this.#parts.isKnown(source.address)) return;
     const nowMs = performance.now();

@@ -1,7 +1,7 @@
 /**
- * SubnetEndpoint: the listeners of an address that blocks of addresses may ask, all of whom are one client. Rules of the kernel have
- * checked who asks and how often; it is checked here once more, because a resolver that answers everybody would attack others. Each source
- * has a share of the connections.
+ * SubnetEndpoint: the listeners of an address that given blocks of addresses may query, all as one client. Rules of the kernel have checked
+ * the source and the rate; the source is checked here once more, because an open resolver is used to attack others. Each source has a share
+ * of the connections.
  */
 import type { Socket } from "node:net";
 
@@ -13,7 +13,7 @@ import { ClientConnections } from "./tcp.ts";
 import type { EndpointParts } from "./endpoint.ts";
 import { Listeners, type SocketPair } from "./listeners.ts";
 
-/** Of an IPv6 address the first half: a machine has all addresses with it. */
+/** The first half of an IPv6 address: one machine may have all addresses of that prefix. */
 const SOURCE_BYTES = 8;
 
 export class SubnetEndpoint {
@@ -51,7 +51,7 @@ export class SubnetEndpoint {
     return this.#client.counters.queries;
   }
 
-  /** What came past the kernel's rules, and connections beyond a source's share. */
+  /** Queries that passed the kernel's rules although they should not, and connections beyond a source's share. */
   get refused(): Readonly<Record<"source" | "connections", number>> {
     return this.#refused;
   }

@@ -44,7 +44,7 @@ export class TcpConnection {
   #inProgress = 0;
   #queries = 0;
   readonly #goOn = (): void => this.#guarded(() => this.#work());
-  /** The last data were so many that others of the container are read first. */
+  /** It has read so much at once that other connections of the container are read first. */
   #hasReadMuch = false;
   #isEnding = false;
   #isFirst = true;

@@ -30,7 +30,6 @@ export class TcpListener {
     this.#server = this.#open(fd);
   }
 
-  /** Of the socket, as long as it is open. */
   get fd(): number {
     return this.#fd;
   }

@@ -25,7 +25,7 @@ export interface UdpParts {
   forward: Forward;
   /** Longer queries are cut to this. */
   queryBytesMax: number;
-  /** What is left of a batch when it is over waits for the next one. */
+  /** Limits the time for one batch; the rest of the batch waits for the next turn of the event loop. */
   readonly turn: Turn;
   readonly meter?: QueryMeter | undefined;
 }
@@ -42,7 +42,6 @@ export function sendersOf(only: Client): Senders {
   return { only, of: () => only };
 }
 
-/** The source of a packet. */
 export interface PacketSource {
   readonly address: string;
   readonly port: number;
@@ -56,7 +55,7 @@ interface KeptPacket {
 
 /** Offset in a sockaddr. */
 const PORT_AT = 2;
-/** So many are answered before somebody looks at the clock. */
+/** The clock is read once for so many packets. */
 const SLOTS_BETWEEN_CLOCKS = 2;
 const NO_SENDER = Buffer.alloc(0);
 
@@ -69,7 +68,7 @@ export class UdpListener implements PacketSender<Client> {
   readonly #isIPv6: boolean;
   #isClosed = false;
   #batchMax: number = LIMITS.udpBatch;
-  /** Of the last batch, which took too long. */
+  /** The rest of the last batch, which took too long. */
   #kept: readonly KeptPacket[] = [];
   #lastSender = "";
   #lastSenderAddress: Buffer = Buffer.alloc(16);
@@ -109,7 +108,6 @@ export class UdpListener implements PacketSender<Client> {
     return this.#isClosed ? 0 : lostPackets(this.#fd);
   }
 
-  /** Whether packets wait to be read. */
   get isBehind(): boolean {
     return !this.#isClosed && (this.#kept.length > 0 || waitingBytes(this.#fd) > 0);
   }
@@ -127,7 +125,6 @@ export class UdpListener implements PacketSender<Client> {
     else this.#watch.close();
   }
 
-  /** Of the socket, as long as it is open. */
   get fd(): number {
     return this.#fd;
   }
@@ -156,7 +153,7 @@ export class UdpListener implements PacketSender<Client> {
     this.#answerFirst(1 + this.#receiveMore());
   }
 
-  /** Answers what the last turn has left, or receives what has come since, without Node. */
+  /** Answers the packets kept from the last turn of the event loop, or receives those that have come since, without Node. */
   #readOn(): boolean {
     const { block, queryBytesMax, meter } = this.#parts;
     meter?.begin(this.#isIPv6);
@@ -203,7 +200,10 @@ export class UdpListener implements PacketSender<Client> {
     return count;
   }
 
-  /** Some names cost a millisecond: those of a store with many records. They take the turns of one container alone. */
+  /**
+   * Keeps the rest of a batch for the next turn of the event loop. Some names cost a millisecond, those of a store with many records; they
+   * must not delay other containers.
+   */
   #keep(first: number, count: number): void {
     const { block } = this.#parts;
     const kept: KeptPacket[] = [];
@@ -216,7 +216,7 @@ export class UdpListener implements PacketSender<Client> {
     this.#watch?.rest();
   }
 
-  /** An internal error is that of the client whose packet it is, as it is where each has a socket of its own. */
+  /** An internal error is reported for the client that sent the packet. */
   #answerAny(slot: number): number {
     const client = this.#senders.of(this.#parts.block.senderKey(slot));
     if (client === undefined) return DROPPED;
@@ -286,16 +286,16 @@ export class UdpListener implements PacketSender<Client> {
 
 interface TurnClocks {
   readonly wallMs: () => number;
-  /** For how long this thread has had a processor. */
+  /** The CPU time of this thread. */
   readonly ranMs: () => number;
 }
 
 const CLOCKS: TurnClocks = { wallMs: () => performance.now(), ranMs: threadMs };
 
 /**
- * How long one socket's packets are answered before those of the others. The wall clock is cheap, but on a busy machine the
- * kernel gives the processor to other programs meanwhile. So when it says that the turn is over, the thread gets as much time
- * again, of its own: otherwise a turn would end after two packets, and the packets would come faster than they are answered.
+ * TimeSlice: how long one socket's packets are answered before those of the others. The wall clock is cheap, but on a busy machine the
+ * kernel runs other programs meanwhile. So when the wall clock says that the slice is over, the thread gets as much time again, of its own
+ * CPU time: otherwise a slice would end after two packets, and packets would arrive faster than they are answered.
  */
 export class Turn {
   readonly #lengthMs: number;

@@ -30,7 +30,7 @@ export class DeclaredRecords {
   readonly #behaviour: Behaviour;
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
-  /** What has been looked up for the last reply ends by itself, or was not there in full. */
+  /** The last reply used records that expire by themselves, or were not complete. */
   #isTimed = false;
   /** The length of the data of the records that were put in random order; 0 without any. */
   #shuffledBytes: 0 | 4 | 16 = 0;
@@ -58,7 +58,7 @@ export class DeclaredRecords {
       if (type === TYPE.CNAME || type === TYPE.ANY) return { links, records: [], rcode: RCODE.NOERROR };
       const found = this.#find(alias, view);
       if (found === MISS) return { links, target: alias.spelled };
-      // Whether it is an alias, and of what, is decided when Docker's resolver has answered.
+      // Docker's resolver must answer first; then it is decided whether the name is an alias, and of what.
       if (found === ASKED) return { links, records: [], rcode: RCODE.SERVFAIL };
       if (found === DENIED) return { links, records: [], rcode: RCODE.NXDOMAIN };
       if (found === FOUND)

@@ -15,7 +15,7 @@ import type { QuestionName } from "../../base/model/visible-names.ts";
 export type ForwardingRule =
   /** The route of its domain has no servers by intent. */
   | "local"
-  /** Nothing is forwarded for whoever asks. */
+  /** Nothing is forwarded for this client. */
   | "refused"
   /** It has no dot, and ndots is set. */
   | "ndots"
@@ -25,7 +25,7 @@ export type ForwardingRule =
   /** It is the reverse name of a private address, and `forward.bogus-priv` is on. */
   | "private-reverse";
 
-/** A name that has its meaning from a standard. */
+/** A name that a standard gives a meaning. */
 type SpecialName = "localhost" | "nonexistent" | "resolver" | "loopback-reverse";
 
 /** What becomes of a name that no source of names has. */
@@ -38,7 +38,7 @@ export interface Forwarding {
 const LOCALHOST = suffixOf("localhost");
 const LOOPBACK_REVERSE = [suffixOf("1.0.0.127.in-addr.arpa"), suffixOf(`1.${"0.".repeat(31)}ip6.arpa`)];
 
-/** They never exist: RFC 6761 (invalid), RFC 7686 (onion). */
+/** Top-level domains that never exist: RFC 6761 (invalid), RFC 7686 (onion). */
 const NONEXISTENT = ["invalid", "onion"].map(suffixOf);
 /** Discovery of the resolver's own encrypted endpoints: there are none (RFC 9462, 6.4). */
 const RESOLVER = suffixOf("resolver.arpa");
@@ -69,7 +69,7 @@ export class ForwardingRules {
   ruleOf(name: QuestionName, type: number, { isNdotsSet }: Upstreams, route: Route): ForwardingRule | undefined {
     if (route.isRefused === true) return "refused";
     if (route.labelCount > 0) return route.isLocal ? "local" : undefined;
-    // They have their meaning also where no name exists outside.
+    // Special names keep their meaning also where nothing is forwarded.
     const special = this.#behaviour.answersSpecialNames ? specialName(name, type) : undefined;
     if (special !== undefined) return special;
     if (route.isLocal) return "local";
@@ -80,7 +80,7 @@ export class ForwardingRules {
     return keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(name, zone)) ? "private-reverse" : undefined;
   }
 
-  /** The same for a name in text, as reports have it; undefined for a name that no query can have. */
+  /** Decides about a name in text, as reports have it; undefined for a name that no query can have. */
   forwardingOf(text: string, type: number, upstreams: Upstreams): Forwarding | undefined {
     const labels = presentedLabels(text);
     if (labels === undefined || upstreams.routes.length === 0) return undefined;

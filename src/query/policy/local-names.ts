@@ -34,12 +34,12 @@ const LAST_KNOWN = "from the last answer of Docker's resolver, which does not an
 
 export class LocalNames {
   readonly #behaviour: Behaviour;
-  /** The last result, and where it is from. */
+  /** The result of the last search. */
   readonly search: NameSearch;
   source: LocalSource = LOCAL_SOURCE.rule;
   /** What Docker's resolver answered the client. */
   docker: DockerAnswers | undefined;
-  /** It is set while a query is answered: what Docker's resolver must be asked first. */
+  /** Set while a query is answered: what to ask Docker's resolver first. */
   pending: DockerAsk | undefined;
   /** Set then, too: Docker's resolver does not answer, so that an unknown name may not be forwarded. */
   unanswered: HeldName | undefined;
@@ -55,7 +55,7 @@ export class LocalNames {
     this.search.trace = trace;
   }
 
-  /** A query is about to be answered. */
+  /** Resets what the last query has set. */
   begin(docker: DockerAnswers): void {
     this.docker = docker;
     this.pending = this.unanswered = undefined;
@@ -146,7 +146,7 @@ export class LocalNames {
   }
 }
 
-/** explain says it so. */
+/** Says in an explanation that containers were left out because of their health. */
 export function leftOutText({ leftOut = 0 }: NameAddresses): string {
   return leftOut === 0 ? "" : `, without those of ${leftOut} that are not healthy`;
 }

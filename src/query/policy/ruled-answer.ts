@@ -20,7 +20,6 @@ import { wireLabels } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import type { ForwardingRule } from "./forwarding-rules.ts";
 
-/** The query that is being answered, and who else has a say in it. */
 interface RuledParts {
   readonly question: Question;
   readonly outcome: Outcome;
@@ -32,9 +31,9 @@ export class RuledAnswer {
   readonly #behaviour: Behaviour;
   readonly #declared: DeclaredRecords;
   readonly #parts: RuledParts;
-  /** It is set while a query is explained. */
+  /** Set while a query is explained. */
   trace: Trace | undefined;
-  /** Set if the query is held for so long. */
+  /** Set if the judge delays the query. */
   delayMs: number | undefined;
 
   constructor(behaviour: Behaviour, declared: DeclaredRecords, parts: RuledParts) {
@@ -49,7 +48,7 @@ export class RuledAnswer {
    */
   answer(judge: QueryJudge, client: Client, block: Buffer, limit: number, isStream: boolean): number {
     const { question, outcome, names, policed } = this.#parts;
-    // The doctor looks at dns11; an explanation is of what the container gets.
+    // An exempt query tests dns11 itself; an explanation is of what the container gets.
     if (outcome.isOwn && this.trace === undefined && client.ownQueries.isExempt) return UNDECIDED;
     const verdict = judge.judge(question, isStream, outcome.isOwn);
     if (verdict === undefined) return UNDECIDED;
@@ -106,7 +105,7 @@ const LOOPBACK_V4 = Uint8Array.of(127, 0, 0, 1);
 const LOOPBACK_V6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 const LOCALHOST_TARGET = Buffer.concat([wireLabels("localhost") as Uint8Array, Buffer.of(0)]);
 
-/** The rules for explain; of a local domain its route says all. */
+/** What explain says of each rule. A local domain is explained by its route. */
 const WHY: Readonly<Record<Exclude<ForwardingRule, "local">, string>> = {
   refused: "nothing is forwarded for whoever asks here: forward is off for this entry of listen",
   ndots: "ndots is set, so address queries for names without a dot are not forwarded",
@@ -121,7 +120,7 @@ const WHY: Readonly<Record<Exclude<ForwardingRule, "local">, string>> = {
 /** The answers to names that are not forwarded, each by the rule that keeps it. */
 export class SpecialNames {
   readonly #behaviour: Behaviour;
-  /** It is set while a query is explained. */
+  /** Set while a query is explained. */
   trace: Trace | undefined;
 
   constructor(behaviour: Behaviour) {

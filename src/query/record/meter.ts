@@ -90,7 +90,7 @@ export type UpstreamFailure = (typeof FAILURES)[number];
 
 const MS = 1_000;
 
-/** Answers that were given without the process. */
+/** Answers that the kernel gave. */
 export interface RepeatedCounts {
   /** Passes those since the last call, by kind. */
   takeCounts(visit: (kind: RepeatedKind, answers: number) => void): void;
@@ -112,11 +112,11 @@ export class Meter {
   /** By server, protocol and result. */
   readonly upstream = new Histogram((LIMITS.meteredServers + 1) * PROTOCOLS.length * RESULTS.length);
   readonly cache = newCacheCounts();
-  /** What is answered without the process, for all containers. */
+  /** The kernel's answers for all containers. */
   repeated: RepeatedCounts | undefined;
   readonly counts = { dropped: 0, refused: 0, defects: 0 };
   readonly #servers = new Map<string, number>();
-  /** The number of these that belong to a container. */
+  /** How many of these servers belong to a container. */
   #containerServers = 0;
   readonly #serverOf = new WeakMap<Server, number>();
   readonly #marks = new Uint16Array(LIMITS.udpBatch);
@@ -163,7 +163,7 @@ export class Meter {
     }
   }
 
-  /** Counts what was answered without the process since the last call. Such answers are not timed. */
+  /** Counts what the kernel answered since the last call. Such answers are not timed. */
   collect(): void {
     this.repeated?.takeCounts(({ type, rcode, source }, answers) => {
       const series = typeIndex(type);
@@ -186,7 +186,6 @@ export class Meter {
     this.#marks[this.#marked++] = seriesOf(type, isStream, wasCached ? CACHED : LOCAL);
   }
 
-  /** A query was answered after it went upstream. */
   #countForwarded(type: number, isStream: boolean, result: number, rcode: number, tookMs: number): void {
     this.#respond(rcode);
     const outcome =
@@ -195,12 +194,10 @@ export class Meter {
     this.durations.add(seriesOf(type, isStream, outcome), tookMs / MS);
   }
 
-  /** A server replied. */
   recordReply(server: Server, isStream: boolean, rcode: number, tookMs: number): void {
     this.#countExchange(server, isStream, Math.min(rcode, OTHER_RCODE), tookMs);
   }
 
-  /** A server did not reply. */
   recordFailure(server: Server, isStream: boolean, failure: UpstreamFailure, tookMs: number): void {
     this.#countExchange(server, isStream, RCODE_NAMES.length + FAILURES.indexOf(failure), tookMs);
   }

@@ -29,7 +29,7 @@ export const STAGE = {
   completed: 6,
   /** Our own probe, not a query of a container. */
   probe: 7,
-  /** Answered, or left without a reply, as the judge of its client wants. */
+  /** Answered, or left without a reply, by the judge of its client. */
   ruled: 8,
   /** Refused by a policy. */
   denied: 9,
@@ -68,7 +68,7 @@ export class Outcome {
   lacksAddress = false;
   /** dns11 itself sent it, as a test or to explain it: it counts nowhere as a query of the container. */
   isOwn = false;
-  /** What the judge of its client had a say by, or the policy that refused it, for people. */
+  /** The judge's rule that decided it, or the policy that refused it, as text for people. */
   rule: string | undefined;
   /** A policy has refused it, or would have; it has been noted. */
   refusal: QueryRefusal | undefined;

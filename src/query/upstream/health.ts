@@ -19,7 +19,7 @@ import { TLS_FAILED } from "../../base/model/view.ts";
 const GAIN = 1 / 8;
 const VARIANCE_GAIN = 1 / 4;
 const DEVIATIONS = 4;
-/** Of fewer answers nothing is usual: the first one may be the late one. */
+/** Fewer answers do not show what is usual: the first one may be a late one. */
 const USUAL_ANSWERS = 16;
 
 /** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
@@ -29,7 +29,7 @@ function isAbsent(reason: string): boolean {
   return reason.startsWith(TLS_FAILED) || ABSENT.test(reason);
 }
 
-/** `isByTransport`: it is, or was, down because it does not answer at all. */
+/** `isByTransport`: the server is, or was, down because it does not answer at all. */
 export type OnHealthChange = (isUp: boolean, reason: string, isByTransport: boolean) => void;
 
 export class Health {
@@ -185,7 +185,7 @@ export class Health {
   #evaluate(nowMs: number, client: number | undefined): void {
     const silence = this.#unanswered;
     if (silence.count < LIMITS.downAfterQueries || nowMs - silence.sinceMs < LIMITS.downAfterMs) return;
-    // One that always takes longer is slow, and not silent.
+    // A server that always takes longer is slow, and not silent.
     const silentMs = Math.max(LIMITS.downAfterMs, Math.min(LIMITS.downAfterMsSlow, this.#slowMs));
     if (nowMs - silence.sinceMs < silentMs) return;
     const isConfirmed = silence.others > 0 && nowMs - silence.othersSinceMs >= silentMs;
@@ -234,7 +234,7 @@ class Streak {
   #client: number | undefined;
   #what = 0;
 
-  /** The same again counts once. */
+  /** The same query again counts once. */
   add(nowMs: number, client: number, what: number): void {
     if (client === this.#client && what === this.#what) return;
     this.#client = client;

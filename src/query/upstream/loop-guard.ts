@@ -32,7 +32,7 @@ interface SentProbe {
   readonly suffix: string;
 }
 
-/** A container's connections to a server that is asked by nothing else. */
+/** A container's connections to a server that is only queried over TCP or TLS. */
 type StreamsTo = (client: Client, nameserver: Nameserver) => Pick<StreamPool, "send">;
 
 type OnLoop = (client: Client, loop: Loop) => void;

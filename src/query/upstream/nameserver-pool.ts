@@ -26,7 +26,7 @@ export interface ServerList {
   readonly client: Client | undefined;
   /** What each server is told of the client; undefined where none is told anything. */
   readonly told: readonly (Uint8Array | undefined)[] | undefined;
-  /** Of the client, when the list was made. */
+  /** The client's disclosure when the list was made. */
   readonly disclosure: Disclosure | undefined;
 }
 
@@ -39,7 +39,7 @@ export class NameserverPool {
   readonly #scopes = new Map<string, number>();
   /** Rate limit for new connections to the host's servers, over all containers. */
   readonly #connects: RateLimit;
-  /** The same for those by TLS, and the turn of all handshakes. */
+  /** The same for connections over TLS, and the budget of all handshakes. */
   readonly #tlsConnects: RateLimit;
   readonly #handshakes = new StreamTurn(0);
   readonly #trust: TlsTrust;
@@ -80,7 +80,7 @@ export class NameserverPool {
     )
       return known;
     const told = disclosure === undefined ? undefined : toldOf(disclosure, route.servers);
-    // Whoever is told answers this client alone, and otherwise at another address of it.
+    // A server that is told about the client answers for this client alone.
     const isOwn = told !== undefined || route.servers.some(({ from }) => from !== "host");
     const key = [...route.servers.map(scopeKey), ...(told ?? []).map(hexOf)].join(" ");
     const list: ServerList = {
@@ -142,7 +142,7 @@ export class NameserverPool {
     this.#scopes.clear();
   }
 
-  /** What is known of the server now: the host's may have been dropped and created again. */
+  /** Looks the server up again: the host's servers may have been dropped and created again. */
   #tlsTarget(client: Client, server: Server): TlsTarget {
     const memory = this.#nameserver(client, server).tls ?? new TlsMemory();
     return { server, trust: this.#trust, handshakes: this.#handshakes, memory };

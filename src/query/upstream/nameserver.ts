@@ -24,7 +24,7 @@ export class Nameserver {
   readonly server: Server;
   readonly health: Health;
   readonly sockets: SocketPool;
-  /** Set where it is asked by TLS, and never otherwise. */
+  /** Set if it is queried over TLS, and in no other way. */
   readonly tls: TlsMemory | undefined;
   /** The network on the way may drop such queries. No container can have the server answer only some of its queries. */
   readonly silentTo = { edns: new Silence(), ad: new Silence(), udp: new Silence() };
@@ -123,19 +123,19 @@ class Silence {
     this.#unanswered++;
   }
 
-  /** Another kind of query was answered instead. Returns whether the server is silent to this kind from now on. */
+  /** Another kind of query was answered while one of this kind was not. Returns whether the server is silent to this kind from now on. */
   recordOther(nowMs: number): boolean {
     if (!this.isSuspected(nowMs)) return false;
     this.#untilMs = nowMs + LIMITS.silentMs;
     return true;
   }
 
-  /** It has happened too often for lost packets. */
+  /** It has been silent too often for lost packets. */
   get isRepeated(): boolean {
     return this.#unanswered >= LIMITS.silencesInRow;
   }
 
-  /** Another kind of query is worth a try. */
+  /** Whether it is worth trying another kind of query. */
   isSuspected(nowMs: number): boolean {
     return this.isRepeated || !this.isAnsweredLately(nowMs);
   }

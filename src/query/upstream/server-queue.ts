@@ -7,22 +7,22 @@ import { LIMITS } from "../../base/limits.ts";
 
 const ROUND_ANSWERS = 16;
 
-/** Of the window: then it counts as full. */
+/** The share of the window in use from which on it counts as full. */
 const FULL = 0.75;
 
-/** Times its own time: then the queries wait. */
+/** Where answers take this many times the server's own time, queries wait in the server. */
 const WAITS = 1.25;
 
-/** Times the former time: then a smaller window has helped. */
+/** Where answers take this part of the former time, the smaller window has helped. */
 const SOONER = 0.75;
 
-/** Times its own time: then nobody counts on an answer, because the server waits for others. */
+/** After this many times the server's own time, no answer is expected any more: the server waits for others. */
 const LATE = 4;
 
-/** Rounds between trials at least, where answers take long. */
+/** The least number of epochs between trials, where answers take long. */
 const TRIAL_ROUNDS = 16;
 
-/** The round of a query that is no sample. */
+/** The epoch of a query that is no sample. */
 const NO_ROUND = -1;
 
 interface FormerSize {
@@ -31,7 +31,7 @@ interface FormerSize {
 }
 
 interface OutstandingQuery {
-  /** Sent before it, and after it; undefined at the ends of the list. */
+  /** The queries sent before and after it; undefined at the ends of the list. */
   older: OutstandingQuery | undefined;
   newer: OutstandingQuery | undefined;
   isOutstanding: boolean;
@@ -51,9 +51,9 @@ export class ServerQueue {
   readonly #now: () => number;
   readonly #window = new Window();
   readonly #outstanding = new Outstanding<QueuedQuery>();
-  /** In the order in which they came; those that were cancelled are passed over. */
+  /** In order of arrival; queries that were cancelled are skipped. */
   readonly #line: QueuedQuery[] = [];
-  /** How many of the line wait. */
+  /** The number of queries in `#line` that were not cancelled. */
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -65,7 +65,7 @@ export class ServerQueue {
 
   /** Whether the query may be sent now, which the caller then does. */
   tryEnter(query: QueuedQuery, now: number): boolean {
-    // In a window that is half empty, it does not matter what is late.
+    // In a window that is half empty, late queries do not matter.
     if (this.#outstanding.size > this.#window.limit >> 1) this.#forgetLate(now);
     if (this.#waiting > 0 || this.#outstanding.size >= this.#window.limit) return false;
     this.#enter(query, now);
@@ -80,7 +80,7 @@ export class ServerQueue {
     this.#armTimer();
   }
 
-  /** No longer wanted while it waits. One that was sent stays, because the server still has it. */
+  /** The query is no longer wanted. One that was sent stays, because the server still has it. */
   cancel(query: QueuedQuery): void {
     if (query.send === undefined) return;
     query.send = undefined;
@@ -95,7 +95,7 @@ export class ServerQueue {
     if (this.#waiting > 0) this.#sendWaiting();
   }
 
-  /** The server has the query no more. */
+  /** The server no longer has the query. */
   leave(query: QueuedQuery): void {
     if (this.#outstanding.delete(query) && this.#waiting > 0) this.#sendWaiting();
   }
@@ -128,7 +128,7 @@ export class ServerQueue {
     return line[0];
   }
 
-  /** What is late is lost, or the server waits for others and works on other queries meanwhile. */
+  /** A late query is lost, or the server waits for others and works on other queries meanwhile. */
   #forgetLate(now: number): void {
     for (let { oldest } = this.#outstanding; oldest !== undefined; { oldest } = this.#outstanding) {
       if (now - oldest.sentMs < this.#window.lateMs) return;
@@ -215,7 +215,7 @@ export class Window {
   #ownMs = Infinity;
   /** It is set while half of it is tried. */
   #former: FormerSize | undefined;
-  /** It doubles until it has been too large once. */
+  /** Doubles the window until it has been too large once. */
   #wasTooLarge = false;
   #tryAtMs = -Infinity;
   #round = 0;

@@ -51,7 +51,7 @@ export class SocketPool implements SocketErrors {
     const slot = ids.next() % this.#slots.length;
     const drawn = this.#slots[slot];
     if (drawn !== undefined && !drawn.isSpent(nowMs)) return drawn;
-    // Without waiting queries it is of no further use and would only count against the container's share.
+    // Without waiting queries the drawn socket is useless, and would only count against the container's share.
     const isUnused = drawn?.isIdle === true;
     if (isUnused) this.#close(drawn);
     this.#slots[slot] = undefined;

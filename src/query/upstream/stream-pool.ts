@@ -36,7 +36,7 @@ export interface StreamPoolParts {
 /** A connection for one query only. */
 interface DedicatedConnection {
   readonly fd: number;
-  /** Where it is by TLS, the server and the container's turn. */
+  /** The server and the container's budget, if the connection uses TLS. */
   readonly tls: { readonly target: TlsTarget; readonly turn: StreamTurn } | undefined;
   /** Must be called once, when the connection is closed. */
   readonly onClosed: () => void;
@@ -94,14 +94,14 @@ export class StreamPool {
     throw tooMany();
   }
 
-  /** One that is neither busy nor silent, else a new one, else the one with the fewest queries in flight. */
+  /** A connection that is neither busy nor silent, else a new one, else the one with the fewest queries in flight. */
   #chooseTls(): UpstreamStream {
     const { busy, silentMs, stuckMs } = LIMITS.tls;
     const now = performance.now();
     let [leastBusy, best]: (UpstreamStream | undefined)[] = [];
     for (const stream of [...this.#streams]) {
       const silentForMs = stream.silentMs(now);
-      // Whoever has asked there does not wait any more, and the way to the server may be another one.
+      // No client waits for its queries any more, and the path to the server may have changed.
       if (silentForMs >= stuckMs) {
         stream.close("the server does not answer on this connection");
         continue;
@@ -112,16 +112,13 @@ export class StreamPool {
     }
     if (best !== undefined) return best;
     const isOpening = leastBusy?.isSecure === false;
-    // Of connections that are not verified yet there is one: the others would fail as it does.
+    // Only one connection at a time is not verified yet: others would fail for the same reason.
     if (!isOpening && this.#streams.size < LIMITS.upstreamStreamsPerServer && this.#reserve()) return this.#open();
     if (leastBusy !== undefined && leastBusy.pending < LIMITS.upstreamPipelined) return leastBusy;
     throw tooMany();
   }
 
-  /**
-   * Takes a place for one more connection. The rate limit over all containers does not apply to a container's first
-   * connection to a server.
-   */
+  /** Reserves one more connection. The rate limit over all containers does not apply to a container's first connection to a server. */
   #reserve(): boolean {
     const { shares, connects, connectsOfHost } = this.#parts;
     const isHostLimited = this.#streams.size > 0 && connectsOfHost?.has() === false;
@@ -184,16 +181,16 @@ interface PendingExchange {
   readonly tries: number;
 }
 
-/** What it shares with others: `bytes` and `turn` with those of the container. */
+/** What the connection shares with others of the container. */
 interface StreamParts {
   readonly ids: RandomIds;
   readonly bytes: Share;
   readonly turn: StreamTurn;
-  /** It is by TLS; undefined for plain TCP. */
+  /** Set for TLS; undefined for plain TCP. */
   readonly tls: TlsTarget | undefined;
 }
 
-/** What a connection by TLS has, too. */
+/** What a plain socket and a TLS connection have in common. */
 interface StreamSocket {
   readonly writableLength: number;
   write(bytes: Buffer): unknown;
@@ -223,7 +220,7 @@ class UpstreamStream {
   #heldBytes = 0;
   #counted = 0;
   #isClosed = false;
-  /** By TLS: since then nothing has come while queries wait. */
+  /** Over TLS: since when nothing has arrived while queries wait. */
   #silentSinceMs = 0;
   readonly #isTls: boolean;
   /** The server has answered on this connection, so a later close is normal and no failure. */
@@ -285,12 +282,12 @@ class UpstreamStream {
     return this.#waiting.size;
   }
 
-  /** Its certificate is verified, if it has one. */
+  /** Whether its certificate is verified, if it uses TLS. */
   get isSecure(): boolean {
     return this.#held === undefined;
   }
 
-  /** By TLS: how long nothing has come although queries wait. */
+  /** Over TLS: for how long nothing has arrived while queries wait. */
   silentMs(nowMs: number): number {
     return this.#waiting.size === 0 ? 0 : nowMs - this.#silentSinceMs;
   }

@@ -56,7 +56,7 @@ export interface TlsTarget {
 }
 
 interface TlsListener {
-  /** The certificate holds: what is written from now on is sent. */
+  /** The certificate is verified: what is written from now on is sent. */
   readonly onSecure: () => void;
   readonly onData: (chunk: Buffer) => void;
   /** Whether more is to come. */
@@ -111,10 +111,10 @@ export class TlsConnection {
     this.#raw.on("error", (error) => this.#guarded(() => this.#onRawError(error)));
     this.#raw.setTimeout(LIMITS.tls.idleMs, () => this.#guarded(() => this.#end(IDLE)));
     this.#incoming = new Incoming(this.#raw, () => this.#guarded(() => this.#onRoom()));
-    // Timers run before sockets: where this process has stood still, the greeting may wait there.
+    // Timers run before sockets: after this process was blocked, the greeting may be waiting in the socket.
     const onLate = (): void => void setImmediate(() => this.#guarded(() => this.#onLate()));
     this.#timer = setTimeout(onLate, LIMITS.tls.handshakeMs).unref();
-    // Deferred: whoever creates it is not called back before it has it.
+    // Deferred: the creator must not be called back before it has the object.
     guard.defer(0, () => target.trust.use((trusted) => this.#guarded(() => this.#begin(trusted))));
   }
 
@@ -124,7 +124,7 @@ export class TlsConnection {
     return this.#waiting + this.#raw.writableLength + this.#incoming.held + writableLength;
   }
 
-  /** Only after it is secure. */
+  /** May be called only once the connection is secure. */
   write(query: Buffer): void {
     this.#secure?.write(query);
   }
@@ -168,7 +168,7 @@ export class TlsConnection {
     const secure = connect({
       socket: this.#incoming,
       secureContext: context,
-      // Whatever the environment says.
+      // NODE_TLS_REJECT_UNAUTHORIZED must not turn verification off.
       rejectUnauthorized: true,
       checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
       ...(isIP(name) === 0 && { servername: name }),
@@ -193,7 +193,7 @@ export class TlsConnection {
         }),
       );
     }
-    // It may have waited for its turn.
+    // The socket may have been paused while the handshake waited for the budget.
     this.#raw.resume();
   }
 
@@ -226,7 +226,7 @@ export class TlsConnection {
     this.#feed();
   }
 
-  /** Gives OpenSSL as much as the turn allows. */
+  /** Gives OpenSSL as much as the budget allows. */
   #feed(): void {
     const { handshakes } = this.#target;
     while (!this.#isClosed && this.#waiting > 0 && !this.#isFull) {

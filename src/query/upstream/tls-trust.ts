@@ -68,7 +68,7 @@ export class TlsTrust {
     this.#now = now;
   }
 
-  /** Calls back once they are read, at once if they are. */
+  /** Calls back once the authorities are read, at once if they are. */
   use(onReady: (trusted: Trusted) => void): void {
     if (this.#trusted !== undefined && this.#now() - this.#lookedMs < LIMITS.tls.authoritiesMs) {
       onReady(this.#trusted);

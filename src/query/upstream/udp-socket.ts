@@ -66,7 +66,7 @@ export class UpstreamSocket implements PacketSender<number> {
   readonly #errors: SocketErrors;
   /** What was suspected of the server when it was opened. */
   readonly #suspicion: number;
-  /** Replies that wait for a turn. */
+  /** Replies that wait for a later turn of the event loop. */
   readonly #kept: Buffer[] = [];
   #pending = 0;
   #sent = 0;
@@ -90,7 +90,6 @@ export class UpstreamSocket implements PacketSender<number> {
     this.#watch.unref();
   }
 
-  /** No query waits on it. */
   get isIdle(): boolean {
     return this.#pending === 0;
   }
@@ -165,7 +164,7 @@ export class UpstreamSocket implements PacketSender<number> {
     this.#onReply(message);
   }
 
-  /** A server that sends too many loses them, as where a socket is full. */
+  /** Keeps a reply for later. A server that sends too many loses them, as it does where a socket is full. */
   #keep(message: Buffer): void {
     if (this.#kept.length === LIMITS.upstreamBatch) return;
     if (this.#kept.push(Buffer.from(message)) === 1) this.#takeKeptLater();

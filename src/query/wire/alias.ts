@@ -86,7 +86,7 @@ export function queryFor(target: Uint8Array, block: Buffer, question: Question, 
 /** Message space for one reply; it is sent or copied before the next one is built. */
 const out = Buffer.allocUnsafeSlow(MESSAGE_BYTES_MAX * 2);
 
-/** The reply to the original question, made of the reply to the alias. `endsChain`: as for a reply that is relayed. */
+/** The reply to the original question, made of the reply to the alias. `endsChain`: see RelayOptions. */
 export function replyToAlias(reply: Uint8Array, alias: Alias, endsChain = false): Buffer {
   const { query, questionEnd, chain, links } = alias;
   out.set(reply.subarray(0, HEADER_BYTES));

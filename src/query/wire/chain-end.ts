@@ -1,7 +1,7 @@
 /**
- * ChainEnd: the addresses of an answer whose CNAMEs leave no room for one of them. A client that cannot ask again over TCP, such as
- * musl before 1.2.4, would get names only, so the addresses are given to the name that was asked. The reply stays truncated: whoever
- * asks again over TCP gets all, and nobody may cache this.
+ * ChainEnd: the addresses of an answer whose CNAMEs leave no room for one of them. A client that cannot ask again over TCP, such as musl
+ * before 1.2.4, would get names only, so the addresses are given to the name in the question. The reply stays truncated: a client that asks
+ * again over TCP gets everything, and nobody may cache this reply.
  */
 import { setU16, u16, copyBytes } from "../../base/dns/bytes.ts";
 import { AD, CODES_AT, setTruncated, writeCounts } from "../../base/dns/header.ts";
@@ -57,7 +57,7 @@ export function writeChainEnd(
   return at - offset;
 }
 
-/** Whether a message was written so, and not as the server's records in their order. */
+/** Whether `writeChainEnd` wrote the message, so that it is not the server's records in their order. */
 export function isChainEnd(block: Uint8Array, offset: number, questionEnd: number, type: number): boolean {
   const at = offset + questionEnd;
   return u16(block, at) === QUESTION_POINTER && u16(block, at + POINTER_BYTES) === type;

@@ -1,6 +1,6 @@
 /**
- * HopOptions: EDNS options between two neighbours only, such as a cookie, which is that of one client and one server (RFC 7873). The
- * client is the neighbour of dns11, and so is the server; so neither gets those of the other.
+ * Removes EDNS options that are for one hop only, such as a cookie, which belongs to one client and one server (RFC 7873). dns11 is a
+ * neighbour of the client and of the server, so neither gets the options of the other.
  */
 import { setU16, u16, copyBytes } from "../../base/dns/bytes.ts";
 import {
@@ -28,7 +28,7 @@ import type { Question } from "./question.ts";
 const HOP_BY_HOP = new Set<number>([OPTION.NSID, OPTION.COOKIE, OPTION.KEEPALIVE, OPTION.PADDING]);
 const records = new Records();
 
-/** Whether all options are. */
+/** Whether all options are hop-by-hop. */
 function areOptionsHopByHop(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at + OPTION_FIXED_BYTES <= end; at += OPTION_FIXED_BYTES + u16(bytes, at + 2)) {
     if (!HOP_BY_HOP.has(u16(bytes, at))) return false;
@@ -36,7 +36,7 @@ function areOptionsHopByHop(bytes: Buffer, start: number, end: number): boolean 
   return true;
 }
 
-/** A copy of a message without them. */
+/** A copy of a message without its hop-by-hop options. */
 export function withoutHopByHop(message: Buffer, questionEnd: number): Buffer {
   let count = 0;
   for (let section = 0; section < SECTIONS; section++) count += u16(message, countAt(section));
@@ -56,9 +56,9 @@ export function withoutHopByHop(message: Buffer, questionEnd: number): Buffer {
 }
 
 /**
- * A query that tells its server who asks, and what is left of its reply. Whatever the client has sent beside its question is
- * left out, because it may claim to be somebody else; and what cannot be changed, because it is signed, could claim that, too.
- * Header and question of a query, with our OPT and the option; without one, with our OPT alone.
+ * A query that tells its server about the client: header and question, with our OPT and the option; without an option, with our OPT alone.
+ * Everything else that the client has sent is left out, because it may claim to be another client; so is a signed message, which cannot be
+ * changed and could claim that, too.
  */
 export function toldQuery(message: Buffer, questionEnd: number, option: Uint8Array): Buffer {
   const query = Buffer.allocUnsafe(questionEnd + OPT_BYTES + option.length);
@@ -71,7 +71,7 @@ export function toldQuery(message: Buffer, questionEnd: number, option: Uint8Arr
   return query;
 }
 
-/** A reply as the client would have got it without us: without the option, and without an OPT if its query had none. */
+/** A reply as the client would have got it from the server: without the option, and without an OPT if its query had none. */
 export function untoldReply(message: Buffer, questionEnd: number, hasOpt: boolean): Buffer {
   if (!readRecords(message, questionEnd) || records.optDataAt === 0) return message;
   const { optDataAt, optDataEnd } = records;
@@ -102,13 +102,12 @@ function readRecords(message: Buffer, questionEnd: number): boolean {
   return records.walk(message, 0, questionEnd, message.length, count) !== -1;
 }
 
-/** With DNSSEC records, and without validation, are different answers to the same question (RFC 4035, 3.2). */
+/** With DNSSEC records, or without validation, the answer to a question is another one (RFC 4035, 3.2). */
 const WITH_DNSSEC = 1;
 const UNCHECKED = 2;
 /**
- * Which queries have an answer that clients may share: plain recursive ones of class IN. A query with anything else
- * that may change its answer is forwarded as it is, and not cached.
- * The answer is for this query only.
+ * Which queries have an answer that clients may share: plain recursive ones of class IN. A query with anything else that may change its
+ * answer is forwarded as it is, and not cached: it has these bits.
  */
 export const NOT_SHAREABLE = -1;
 

@@ -41,7 +41,7 @@ const MALFORMED_FLAGS = TC | RD;
 /** Of the second byte these are cleared: everything but the rcode and the bit that must be zero. */
 const REFUSED_CODES = RA | AD | CD;
 
-/** The size limit of a reply for the announced `udpSize`; 0 without an announcement. */
+/** The size limit of a reply for a client that announces `udpSize`; 0 is no announcement. */
 export function sizeLimit(udpSize: number, isStream: boolean): number {
   if (isStream) return MESSAGE_BYTES_MAX;
   return Math.min(UDP_BYTES_MAX, Math.max(UDP_BYTES_MIN, udpSize));
@@ -56,7 +56,7 @@ export function refuseHeader(block: Buffer, offset: number, rcode: number, keeps
   return HEADER_BYTES;
 }
 
-/** The same, with the question, which could be parsed. */
+/** An error reply with the question, which could be parsed. Flags are copied as for `refuseHeader`. */
 export function refuseQuestion(block: Buffer, question: Question, rcode: number): number {
   refuseHeader(block, question.offset, rcode, false);
   setU16(block, question.offset + QUESTIONS_AT, 1);

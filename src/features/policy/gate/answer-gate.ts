@@ -1,7 +1,7 @@
 /**
- * AnswerGate: every answer to a container with a policy passes here before it is given, wherever it comes from: names of this
- * machine, the cache, a server, a rule of a test. It judges what the answer contains. Whoever opens addresses for the container
- * does so here, too, and an answer waits until they are open.
+ * AnswerGate: every answer to a container with a policy passes here before it is given, wherever it comes from: names of this machine, the
+ * cache, a server, a rule of a test. It judges what the answer contains. Addresses that must be opened for the container are opened here,
+ * too, and the answer waits until they are.
  */
 import { EXTENDED_ERROR, errorOption } from "../../../base/dns/extended-error.ts";
 import { u16, u32 } from "../../../base/dns/bytes.ts";
@@ -22,7 +22,7 @@ import { resetNameSteps, skipName } from "../../../query/wire/name.ts";
 export type Passage =
   | { readonly kind: "give" }
   | { readonly kind: "refuse"; readonly refusal: Refusal }
-  /** It cannot be read, or has too much, so nobody knows what it contains. */
+  /** It cannot be read, or has too much in it, so its contents are unknown. */
   | { readonly kind: "fail" }
   /** It is given when its addresses are open. */
   | { readonly kind: "wait"; readonly wait: (onOpen: (isOpen: boolean) => void) => void };
@@ -43,7 +43,7 @@ export class AnswerGate {
     this.#openings = openings;
   }
 
-  /** `reply` is the whole message. `isLocal`: of a name of this machine. `isPeek`: nobody is given it. */
+  /** Judges an answer; `reply` is the whole message. `isLocal`: the name is of this machine. `isPeek`: no client gets the answer. */
   pass(policy: NamespacePolicy, reply: Uint8Array, isLocal: boolean, isPeek: boolean): Passage {
     const addresses = new Map<string, Uint8Array>();
     const targets: QuestionName[] = [];

@@ -1,7 +1,7 @@
 /**
- * RecentAnswers: what servers have answered one container lately. The same query is not forwarded again within that time, whatever
- * its TTL says, also where nothing is cached: a program that only repeats a question, as most do, needs none of the questions that
- * its policy lets leave the machine in a minute.
+ * RecentAnswers: what servers have answered one container lately. The same query is not forwarded again within that time, whatever the TTL
+ * says, also where nothing is cached: so a program that only repeats a question, as most do, uses up none of the questions that its policy
+ * lets leave the machine in a minute.
  */
 import { setU32, u16, u32 } from "../../../base/dns/bytes.ts";
 import { FLAGS_AT, HEADER_BYTES, SECTIONS, countAt } from "../../../base/dns/header.ts";
@@ -24,13 +24,13 @@ interface RecentAnswer {
 const ENTRY_BYTES = 200;
 
 export class RecentAnswers {
-  /** The one that was repeated least recently comes first. */
+  /** In order of use, the least recent first. */
   readonly #answers = new Map<string, RecentAnswer>();
   #bytes = 0;
-  /** When questions left that have no answer yet. */
+  /** When each question was forwarded that has no answer yet. */
   readonly #askedMs = new Map<string, number>();
 
-  /** The question leaves. */
+  /** Notes that the question is being forwarded. */
   asked(key: string, nowMs: number): void {
     for (const [earlier, sinceMs] of this.#askedMs) {
       if (nowMs - sinceMs < LIMITS.policyJoinedMs) break;
@@ -39,7 +39,7 @@ export class RecentAnswers {
     this.#askedMs.set(key, nowMs);
   }
 
-  /** It has just left, and its answer is still to come: the same question waits for that one. */
+  /** Whether the question was just forwarded and has no answer yet; then the same question waits for that answer. */
   isAsked(key: string, nowMs: number): boolean {
     const sinceMs = this.#askedMs.get(key);
     return sinceMs !== undefined && nowMs - sinceMs < LIMITS.policyJoinedMs;
@@ -56,7 +56,7 @@ export class RecentAnswers {
   /** Keeps the reply to a query. A failure is kept for less time: servers come back. */
   keep(key: string, reply: Uint8Array, isFailure: boolean, nowMs: number): void {
     this.#askedMs.delete(key);
-    // One that is still kept has not been forwarded, but for a policy that only records.
+    // A question whose answer is kept is forwarded only under a policy that just records.
     if (this.find(key, nowMs) !== undefined) return;
     this.#drop(key);
     const forMs = isFailure ? LIMITS.policyRecentFailureMs : LIMITS.policyRecentMs;

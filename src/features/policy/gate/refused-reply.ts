@@ -53,16 +53,16 @@ export function refusedReply(block: Buffer, offset: number, questionEnd: number,
 }
 
 /**
- * A query without anything in which a client can send more than the question: options, further records, flags but AD,
- * and the signature of a message that is not the same any more. It asks for recursion: servers do not forward without that.
- * Takes them out in place, and reads the question again.
+ * Takes out of a query, in place, everything in which a client can send more than the question: options, further records, flags but AD, and
+ * the signature of a message that is not the same any more. The query asks for recursion, without which servers do not forward it. Reads
+ * the question again.
  */
 export function makeBare(block: Buffer, question: Question): void {
   const { offset, end, records } = question;
   const hasOpt = records.optCount > 0;
   const { optUdpSize, isDnssecOk } = records;
   const isQuery = opcodeOf(block, offset) === OPCODE.QUERY;
-  // Of another opcode nothing is repeated that would be understood.
+  // A message with another opcode would be understood otherwise, so it keeps none of its flags.
   block[offset + FLAGS_AT] = RD;
   block[offset + CODES_AT] = isQuery ? (block[offset + CODES_AT] as number) & AD : 0;
   setU16(block, offset + QUESTIONS_AT, 1);
