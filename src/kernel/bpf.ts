@@ -26,11 +26,11 @@ const COMMAND = {
 } as const;
 
 export const MAP_TYPE = { HASH: 1, ARRAY: 2, PROG_ARRAY: 3, PERCPU_ARRAY: 6 } as const;
-/** Of a map: memory is taken by elements that exist; the process may map it. */
+/** For a map: memory is taken only by elements that exist; the process may map it. */
 export const MAP_FLAG = { NO_PREALLOC: 1, MMAPABLE: 1 << 10 } as const;
 const PROG_TYPE_SCHED_CLS = 3;
 const TCX_INGRESS = 46;
-/** The element must be new. */
+/** An existing element is left as it is. */
 const BPF_NOEXIST = 1;
 /** The flag of tcx that means: before all programs that are there. */
 const BPF_F_BEFORE = 1 << 3;
@@ -39,7 +39,7 @@ const NAME_BYTES = 16;
 const INSTRUCTION_BYTES = 8;
 const LOG_BYTES = 1 << 20;
 const LOG_LEVEL = 1;
-/** A signal interrupts the verifier, which then says so. */
+/** A signal interrupts the verifier, which then fails with EAGAIN. */
 const LOAD_ATTEMPTS = 5;
 const EAGAIN = 11;
 const ENOSYS = 38;
@@ -80,7 +80,7 @@ function mustCall(command: keyof typeof COMMAND, about: string, write: (attribut
   return result;
 }
 
-/** Returns its descriptor. All descriptors of bpf(2) are closed in children. */
+/** Returns the map's descriptor. All descriptors of bpf(2) are closed in children. */
 export function createMap({ name, type, keyBytes, valueBytes, entries, flags = 0 }: MapPlan): number {
   return mustCall("MAP_CREATE", name, (a) => {
     for (const [index, value] of [type, keyBytes, valueBytes, entries, flags].entries()) {
@@ -99,20 +99,20 @@ function elementOf(a: Buffer, map: number, key: Uint8Array, value: Uint8Array, f
 
 /** Elements of a map that are written one after the other: the addresses of their bytes are looked up once. */
 export class ElementWriter {
-  /** Of the next element. */
+  /** The bytes of the next element. */
   readonly key: Buffer;
   readonly value: Buffer;
   readonly #number = systemCall();
   readonly #attributes = Buffer.alloc(ATTRIBUTE_BYTES);
 
-  /** The descriptor stays the caller's. */
+  /** The caller keeps the descriptor. */
   constructor(map: number, keyBytes: number, valueBytes: number) {
     this.key = Buffer.allocUnsafeSlow(keyBytes);
     this.value = Buffer.allocUnsafeSlow(valueBytes);
     elementOf(this.#attributes, map, this.key, this.value, BPF_NOEXIST);
   }
 
-  /** Adds it; an existing one stays as it is. Returns whether it was added. */
+  /** Adds the element unless the key exists; returns whether it was added. */
   insert(): boolean {
     return c.bpf(this.#number, COMMAND.MAP_UPDATE_ELEM, this.#attributes, ATTRIBUTE_BYTES) >= 0;
   }
@@ -131,7 +131,7 @@ export function putProgram(map: number, index: number, program: number): void {
   mustCall("MAP_UPDATE_ELEM", "a program", (a) => elementOf(a, map, key, value));
 }
 
-/** Deletes the first `count` keys of `keys`, those that exist. */
+/** Deletes the first `count` keys of `keys`, as far as they exist. */
 export function deleteElements(map: number, keys: Uint8Array, keyBytes: number, count: number): void {
   let from = 0;
   while (from < count) {
@@ -142,7 +142,7 @@ export function deleteElements(map: number, keys: Uint8Array, keyBytes: number, 
     });
     if (result >= 0) return;
     if (lastErrno() !== ENOENT) throw new SystemFault("bpf MAP_DELETE_BATCH", lastErrno());
-    // The kernel stops at a key that does not exist, and says how many it has deleted before.
+    // The kernel stops at a key that does not exist, and says how many it has deleted before it.
     from += attributes.readUInt32LE(32) + 1;
   }
 }
@@ -150,7 +150,7 @@ export function deleteElements(map: number, keys: Uint8Array, keyBytes: number, 
 /** The code for a kernel whose verifier does not accept the program. */
 export const REFUSED = "BPF_REFUSED";
 
-/** Loads a program for tcx; returns its descriptor. What the verifier says is the cause of the Fault. */
+/** Loads a program for tcx; returns its descriptor. If the verifier rejects it, the cause of the Fault is the verifier's message. */
 export function loadProgram(name: string, instructions: Uint8Array, license: string): number {
   const text = Buffer.from(`${license}\0`, "latin1");
   const load = (log: Buffer | undefined): number =>
@@ -184,7 +184,7 @@ export function loadProgram(name: string, instructions: Uint8Array, license: str
   });
 }
 
-/** What the verifier says in the end: the instruction, and why. */
+/** The end of the verifier's log, which names the instruction and the reason. */
 function lastLines(log: Buffer): string[] {
   const text = log.toString("latin1", 0, log.indexOf(0)).trimEnd();
   return text === "" ? [] : [text.split("\n").slice(-3).join("; ")];

@@ -32,7 +32,7 @@ export function effectiveCapabilities(): readonly string[] {
   return namesOf(masksIn(statusOf("/proc/thread-self/status") ?? "").effective);
 }
 
-/** Sets of every thread of this process; one entry where all are the same. */
+/** The sets of all threads of this process; threads with the same sets share an entry. */
 export function threadCapabilities(): CapabilitySets[] {
   const counts = new Map<string, number>();
   for (const thread of readdirSync("/proc/self/task")) {

@@ -89,7 +89,7 @@ export interface Packet {
 export class Channel {
   #fd: number;
 
-  /** Takes over a connected socket. */
+  /** Takes ownership of a connected socket. */
   constructor(fd: number) {
     this.#fd = fd;
   }
@@ -99,8 +99,8 @@ export class Channel {
   }
 
   /**
-   * Returns whether the message was sent; false where the peer has not read earlier messages, or is gone, or where too many
-   * descriptors of our user are on their way, which other programs can bring about: it may succeed later.
+   * Returns whether the message was sent. It is false if the peer has not read earlier messages, or is gone, or if too many descriptors of
+   * our user are in flight, which other programs can cause: sending may succeed later.
    */
   send(bytes: Uint8Array, descriptors: readonly number[] = []): boolean {
     if (bytes.length > LIMITS.channelBytes || descriptors.length > LIMITS.channelDescriptors) {
@@ -116,7 +116,7 @@ export class Channel {
     throw new SystemFault("sendmsg", errno, "a channel");
   }
 
-  /** The next message, if there is one; "end" where the peer is gone and everything it sent was read. */
+  /** The next message, if there is one; "end" if the peer is gone and everything it has sent was read. */
   receive(): Packet | "nothing" | "end" {
     if (this.#fd < 0) return "end";
     prepareHeader(LIMITS.channelBytes, memory.control.length);
@@ -140,7 +140,7 @@ export class Channel {
     return { bytes: Buffer.from(memory.data.subarray(0, length)), descriptors };
   }
 
-  /** Gives it the lowest free descriptor from `least` on, if there is one. */
+  /** Moves the channel to the lowest free descriptor from `least` on, if there is one. */
   move(least: number): void {
     this.#fd = moveDescriptor(this.#fd, least);
   }
@@ -183,7 +183,7 @@ export function connectAt(path: string): Channel {
   }
 }
 
-/** The next connection; undefined where none is pending. */
+/** The next connection; undefined if none is pending. */
 export function acceptAt(fd: number): Channel | undefined {
   const accepted = retried(() => c.accept(fd, null, null, SOCK_NONBLOCK | SOCK_CLOEXEC));
   return accepted < 0 ? undefined : new Channel(accepted);
@@ -195,7 +195,7 @@ export function peerOf(fd: number): { readonly pid: number; readonly uid: number
   return { pid: credentials.readInt32LE(0), uid: credentials.readUInt32LE(4) };
 }
 
-/** Waits up to `timeoutMs` for one of these; returns which can be read or have ended. */
+/** Waits up to `timeoutMs` for one of these descriptors; returns which of them can be read or have ended. */
 export function waitReadable(fds: readonly number[], timeoutMs: number): readonly boolean[] {
   const watched = Buffer.alloc(fds.length * POLL_BYTES);
   for (const [index, fd] of fds.entries()) {

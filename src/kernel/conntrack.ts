@@ -118,8 +118,8 @@ export function trackedConversationsTo(memory: NetlinkMemory, address: string, p
 }
 
 /**
- * Since Linux 5.8 the kernel can filter: a namespace may have many thousands of entries. For IPv6 its filter drops those that match, so
- * there is none.
+ * Since Linux 5.8 the kernel can filter: a namespace may have many thousands of entries. For IPv6 the kernel's filter drops the entries
+ * that match, so none is used there.
  */
 function filterBy(w: NetlinkWriter, attribute: number, address: Uint8Array, flag: number): void {
   if (familyOf(address) !== AF_INET) return;
@@ -142,7 +142,7 @@ function dump(
   }
 }
 
-/** Deletes these, in the thread's namespace; returns how many still existed. */
+/** Deletes these entries, in the thread's namespace; returns how many still existed. */
 export function deleteTracked(memory: NetlinkMemory, remembered: readonly TrackedConversation[]): number {
   return withSocket(
     memory,

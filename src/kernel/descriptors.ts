@@ -5,9 +5,9 @@ import { readFileSync, openSync } from "node:fs";
 import { LIMITS } from "../base/limits.ts";
 import { growDescriptorTable, closeQuietly } from "./libc.ts";
 
-/** A namespace, the owner of its rules, the watch on foreign rules, two sockets; the kernel's program and its link. */
+/** A namespace, the owner of its rules, the watch for changes of rules by others, two sockets; the kernel's program and its link. */
 const PER_CONTAINER = 7;
-/** A KIND node has two more pairs of sockets; few machines have more than a handful of nodes. */
+/** Two more pairs of sockets for each KIND node; few machines have more than a handful of nodes. */
 const RESERVED = 64;
 
 export function descriptorsMax(): number {
@@ -16,14 +16,14 @@ export function descriptorsMax(): number {
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** Grows the kernel's table now, so that no query and no container waits for that later. */
+/** Grows the kernel's table now, so that later no query and no container waits for it. */
 export function preallocateDescriptors(): void {
   growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsPreallocated));
 }
 
 /**
- * A number above those of containers. The kernel closes a dead process's descriptors from the highest number down, and some of a
- * container's take a grace period each. It is not so high that attaching would take it for the last that there is room for.
+ * A number above those of containers' descriptors. The kernel closes a dead process's descriptors from the highest number down, and some of
+ * a container's take a grace period each. The number is not so high that attaching would take it for the last one that there is room for.
  */
 export function closedFirst(): number {
   return Math.max(0, Math.min(descriptorsMax(), LIMITS.descriptorsPreallocated) - LIMITS.descriptorsReserved * 2);
@@ -36,8 +36,8 @@ export function roomForContainers(descriptors: number): number {
 }
 
 /**
- * Descriptors that are kept back, for a socket that must be opened when there are none left. Nothing else can have
- * their numbers until one is given up, in the same step in which it is needed.
+ * Descriptors that are kept in reserve, for a socket that must be opened when no other is left. Nothing else can have their numbers until
+ * one is given up, in the same step in which it is needed.
  */
 export class SpareDescriptors {
   readonly #count: number;
@@ -48,19 +48,19 @@ export class SpareDescriptors {
     this.keep();
   }
 
-  /** Gives one up; returns whether there was one. */
+  /** Closes one of them; returns whether there was one. */
   giveUp(): boolean {
     const fd = this.#kept.pop();
     if (fd !== undefined) closeQuietly(fd);
     return fd !== undefined;
   }
 
-  /** Keeps as many back again as there may be, and are free: call when one has been closed. */
+  /** Opens as many again as there may be and as are free: call it when another descriptor has been closed. */
   keep(): void {
     try {
       while (this.#kept.length < this.#count) this.#kept.push(openSync("/dev/null", "r"));
     } catch {
-      // There are still none.
+      // No descriptor is free yet.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * HostLinks: the links of a namespace as the kernel describes them there: a veth on the host says which namespace its other
- * end is in. Nobody in that other namespace can change what is read here.
+ * HostLinks: the links of a namespace as the kernel describes them there: a veth on the host says which namespace its other end is in.
+ * Processes in that other namespace cannot change what is read here.
  */
 import type { NetlinkMessage } from "./netlink-message.ts";
 import { NLM_F_ACK, type NetlinkWriter, attributesIn, textOf } from "./netlink-message.ts";
@@ -15,12 +15,12 @@ export interface HostLink {
   readonly mac: Uint8Array | undefined;
   /** The index of the bridge that it is a port of. */
   readonly master: number | undefined;
-  /** The other end, where it is a veth that has it in another namespace. */
+  /** The other end of a veth, if it is in another namespace. */
   readonly peer:
     | {
-        /** Its index there. */
+        /** Its index in that namespace. */
         readonly index: number;
-        /** The number of that namespace in this one: another namespace may have it once that one is gone. */
+        /** The id of that namespace in this one; once the namespace is gone, another one may get the id. */
         readonly namespace: number;
       }
     | undefined;
@@ -31,7 +31,7 @@ export type LinkChange =
   | { readonly kind: "link"; readonly link: HostLink }
   | { readonly kind: "gone"; readonly index: number };
 
-/** The family of reports about links. A bridge sends others about its ports. */
+/** The family of reports about links. Reports with another family are a bridge's, about its ports. */
 const AF_UNSPEC = 0;
 const LINK_ATTRIBUTES = new Set([
   rt.IFLA_ADDRESS,
@@ -42,7 +42,7 @@ const LINK_ATTRIBUTES = new Set([
   rt.IFLA_LINK_NETNSID,
 ]);
 const INFO_ATTRIBUTES = new Set([rt.IFLA_INFO_KIND]);
-/** EINVAL: the namespace with this number is gone. */
+/** Errors for a link that does not exist; EINVAL: the namespace with this id is gone. */
 const NO_LINK = new Set(["ENODEV", "EINVAL"]);
 const NOT_ASSIGNED = -1;
 
@@ -63,13 +63,13 @@ export class HostLinkSocket {
     yield* this.#socket.requestInParts(LINKS, (body) => visit(hostLinkOf(body)));
   }
 
-  /** The lock that all changes of links take is waited for in the pool: make one such call after the other. */
+  /** Waits in the pool for the lock that all changes of links take: make one such call after the other. */
   async link(index: number): Promise<HostLink | undefined> {
     const found = await this.#get(`interface ${index}`, (w) => w.raw(linkHeader(index)));
     return found && hostLinkOf(found);
   }
 
-  /** A link in the namespace with this number. Whoever has NET_ADMIN there chooses its name, and its MAC. */
+  /** A link in the namespace with this id. A process with NET_ADMIN there chooses the link's name and its MAC. */
   async linkIn(namespace: number, index: number): Promise<HostLink | undefined> {
     const found = await this.#get(`interface ${index} elsewhere`, (w) => {
       w.raw(linkHeader(index));
@@ -78,7 +78,7 @@ export class HostLinkSocket {
     return found && hostLinkOf(found);
   }
 
-  /** The number of a namespace in this one; undefined while nothing here is connected with it. Waits for no lock. */
+  /** The id of a namespace in this one; undefined while nothing here is connected with it. Takes no lock. */
   numberOf(namespaceFd: number): number | undefined {
     let number = NOT_ASSIGNED;
     const write = (w: NetlinkWriter): void => {
@@ -97,14 +97,14 @@ export class HostLinkSocket {
     const call = "RTM_GETLINK";
     const request = { type: rt.CALLS[call], flags: NLM_F_ACK, call, about, absent: NO_LINK, write };
     await this.#socket.requestInPool(request, (body) => {
-      // The memory is that of the next reply, too.
+      // Copied, because the next reply is received into the same memory.
       found = Buffer.from(body);
     });
     return found;
   }
 }
 
-/** Opens a watch in the thread's namespace: `onUnreadable` where changes cannot be told one by one. */
+/** Opens a watch in the thread's namespace. `onUnreadable` is called if changes cannot be reported one by one. */
 export function watchLinks(onChange: (change: LinkChange) => void, onUnreadable: () => void): NetlinkWatch {
   return new NetlinkWatch(rt.NETLINK_ROUTE, rt.LINK_GROUP, {
     onMessages: (messages) => {
@@ -134,7 +134,7 @@ function hostLinkOf(body: Buffer): HostLink {
   };
 }
 
-/** The memory is that of the next reply, too. */
+/** Copied, because the next reply is received into the same memory. */
 function macOf(value: Buffer | undefined): Uint8Array | undefined {
   return value === undefined ? undefined : Uint8Array.from(value);
 }

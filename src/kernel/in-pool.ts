@@ -1,12 +1,12 @@
 /**
- * InPool: the calls that wait for the lock of nf_tables in a network namespace. Every process with CAP_NET_ADMIN there can
- * hold it, for seconds, and nothing interrupts whoever waits. Two calls take it: sending a transaction, and closing the last
- * descriptor of a netfilter socket, whatever it was used for. They run in threads of Node's pool, so that the thread that
- * answers queries never waits with them. Opening such a socket and reading with it take no lock. The calls that read tables of
- * iptables-legacy run there, too: for those the kernel has one lock in all namespaces.
+ * InPool: the calls that wait for the lock of nf_tables in a network namespace. Every process with CAP_NET_ADMIN there can hold it, for
+ * seconds, and a waiting call cannot be interrupted. Two calls take it: sending a transaction, and closing the last descriptor of a
+ * netfilter socket, whatever it was used for. They run in threads of Node's pool, so that the thread that answers queries never waits with
+ * them. Opening such a socket and reading with it take no lock. The calls that read tables of iptables-legacy run in the pool, too: for
+ * those the kernel has one lock for all namespaces.
  *
- * One that waits keeps its thread until the lock is free, so the pool has many (`POOL_THREADS`, 8 KB each), and some of
- * them are kept for files.
+ * A call that waits keeps its thread until the lock is free, so the pool has many threads (`POOL_THREADS`, 8 KB each), and some of them are
+ * kept for files.
  */
 import { close, read } from "node:fs";
 
@@ -31,19 +31,19 @@ const MSG_NOSIGNAL = 0x4000;
 
 /** The size of Node's pool, for libuv: it reads this variable when the process starts. */
 export const POOL_VARIABLE = "UV_THREADPOOL_SIZE";
-/** As many namespaces may be locked at the same time before others wait, less those that are kept. */
+/** This many namespaces, less the threads kept for files, may be locked at the same time before others wait. */
 export const POOL_THREADS = 64;
-/** Node's own number of threads. */
+/** Node's default. */
 const DEFAULT_THREADS = 4;
 const KEPT_SHARE = 8;
 
 const threads = Number(process.env[POOL_VARIABLE] ?? DEFAULT_THREADS);
-/** So many calls have a thread at the same time. */
+/** How many of these calls may have a thread at the same time. */
 export const POOL_CALLS = Math.max(1, threads - Math.ceil(threads / KEPT_SHARE));
 let running = 0;
 const waiting: (() => void)[] = [];
 
-/** Whether calls wait for a thread: then nobody knows what for. */
+/** Whether calls wait for a thread: then it is unknown which lock they will need. */
 export function isPoolFull(): boolean {
   return waiting.length > 0;
 }
@@ -81,7 +81,7 @@ export async function optionInPool(
   return bytes.subarray(0, length.readUInt32LE(0));
 }
 
-/** Reads what comes next, into all of `bytes` at most. */
+/** Reads the next bytes, as many as there are and fit into `bytes`. */
 export async function readInPool(fd: number, bytes: Buffer): Promise<number> {
   return await inTurn(
     async () =>
@@ -94,7 +94,7 @@ export async function readInPool(fd: number, bytes: Buffer): Promise<number> {
   );
 }
 
-/** Resolves when the kernel has closed the descriptor. Its number is free from now on. */
+/** Resolves when the kernel has closed the descriptor; from now on its number may be used for another one. */
 export async function closeInPool(fd: number): Promise<void> {
   await inTurn(
     async () =>
@@ -104,11 +104,11 @@ export async function closeInPool(fd: number): Promise<void> {
   );
 }
 
-/** Closes that begin while `work` runs: whoever began them may wait for them. */
+/** The closes that begin while the `work` of `untilClosed` runs. */
 let begun: Promise<void>[] | undefined;
 
 /**
- * Runs `work`, which is synchronous; then waits until the kernel has closed the netfilter sockets that it closed, and returns their
+ * Runs `work`, which is synchronous, and then waits until the kernel has closed the netfilter sockets that `work` has closed. Returns their
  * number.
  */
 export async function untilClosed<T>(work: () => T): Promise<{ readonly result: T; readonly closed: number }> {
@@ -124,13 +124,13 @@ export async function untilClosed<T>(work: () => T): Promise<{ readonly result: 
   return { result, closed: mine.length };
 }
 
-/** Closes a netfilter socket; nobody waits for that unless `untilClosed` does. */
+/** Closes a netfilter socket. Only `untilClosed` waits for that. */
 export function closeNetfilter(fd: number): void {
   const closed = closeInPool(fd);
   begun?.push(closed);
 }
 
-/** A C function that is called in a thread of the pool. Memory that it is given must not change until it has returned. */
+/** Binds a C function that is called in a thread of the pool. The memory it gets must not change until it has returned. */
 function bindInPool<F extends (...args: never[]) => number>(
   definition: string,
 ): (...args: Parameters<F>) => Promise<PoolResult> {

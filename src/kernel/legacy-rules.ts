@@ -26,25 +26,25 @@ export interface LegacyRule {
   readonly chain: string;
   /** The name of its target: DNAT, DROP, a chain ... */
   readonly target: string;
-  /** undefined where it matches neither UDP nor TCP in particular. */
+  /** Undefined if it matches neither UDP nor TCP in particular. */
   readonly protocol: string | undefined;
   readonly portFrom: number;
   readonly portTo: number;
-  /** The IPv4 address that it matches; 0.0.0.0 where it matches any. */
+  /** The IPv4 address that it matches; 0.0.0.0 if it matches any. */
   readonly destination: string;
-  /** The new destination port of DNAT; 0 where DNAT keeps the port. */
+  /** The new destination port of DNAT; 0 if DNAT keeps the port. */
   readonly dnatPort: number | undefined;
   /** The last rule of a built-in chain: its policy. */
   readonly isPolicy: boolean;
 }
 
-/** The rules of an IPv4 table, in order; undefined where it could not be read. */
+/** The rules of an IPv4 table, in order; undefined if it could not be read. */
 export function legacyRules(tables: Xtables | undefined, name: string): readonly LegacyRule[] | undefined {
   const isUnread = tables === undefined || (tables.has(name) && tables.get(name) === undefined);
   return isUnread ? undefined : [...eachLegacyRule(tables, name)];
 }
 
-/** The same, one at a time; none where it could not be read. */
+/** The rules of an IPv4 table, one at a time; none if it could not be read. */
 export function* eachLegacyRule(tables: Xtables | undefined, name: string): Generator<LegacyRule> {
   const table = tables?.get(name);
   if (table !== undefined) yield* rulesIn(table.entries, chainHeadsIn(table.info));
@@ -124,7 +124,7 @@ function matchOf(entry: Buffer): Pick<LegacyRule, "protocol" | "portFrom" | "por
   return { protocol, portFrom: 0, portTo: PORT_MAX };
 }
 
-/** Of a match or a target, after its size. */
+/** The name of a match or a target, after its size. */
 function nameOf(extension: Buffer): string {
   return extension.length < EXTENSION_BYTES ? "" : textAt(extension.subarray(0, EXTENSION_BYTES - 1), 2);
 }

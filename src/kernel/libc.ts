@@ -1,10 +1,9 @@
 /**
- * The calls into libc, together with channel.ts, process.ts and seccomp.ts. Every call runs synchronously on the
- * calling thread. The namespace bracket depends on that: setns changes one thread, and no step of these calls leaves
- * it.
+ * The calls into libc, together with channel.ts, process.ts and seccomp.ts. Every call runs synchronously on the calling thread: setns
+ * changes one thread only, so work inside a namespace must not leave the thread between entering and leaving.
  *
- * Calls off the hot path throw a SystemFault with the call and the errno. The two calls of the data plane (recvmmsg,
- * sendmmsg) and plain sends return the kernel's result, because their failures are ordinary and per packet.
+ * Calls off the hot path throw a SystemFault with the call and the errno. The two calls of the data plane (recvmmsg, sendmmsg) and plain
+ * sends return the kernel's result, because their failures are ordinary and per packet.
  */
 import { closeSync, constants, openSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
@@ -104,7 +103,7 @@ const TCP_QUICKACK = 12;
 const ON = Buffer.of(1, 0, 0, 0);
 const SO_MARK = 36;
 const SO_MEMINFO = 55;
-/** linux/sock_diag.h: the number of values, and which one it is. */
+/** linux/sock_diag.h: the number of values, and the index of the one that is read. */
 const MEMINFO_VALUES = 9;
 const MEMINFO_RECEIVED = 0;
 const MEMINFO_DROPS = 8;
@@ -186,7 +185,7 @@ export function bindTo(fd: number, address: Uint8Array, about: string): void {
   must(c.bind(fd, address, address.length), "bind", about);
 }
 
-/** Starts connecting; EINPROGRESS is normal for a stream. */
+/** Starts connecting. EINPROGRESS is normal for a stream, and no error. */
 export function connectTo(fd: number, address: Uint8Array, about: string): void {
   const EINPROGRESS = 115;
   if (c.connect(fd, address, address.length) < 0 && lastErrno() !== EINPROGRESS) {
@@ -245,7 +244,7 @@ export function setMark(fd: number, mark: number): void {
   setOption(fd, SO_MARK, mark, "SO_MARK");
 }
 
-/** Acknowledges what a TCP socket has received, now and not with the next packet or after 40 ms. */
+/** Acknowledges at once what a TCP socket has received, and not with the next packet or after 40 ms. */
 export function acknowledge(fd: number): void {
   c.setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, ON, ON.length);
 }
@@ -254,7 +253,7 @@ export function setReceiveBuffer(fd: number, bytes: number): void {
   setOption(fd, SO_RCVBUF, bytes, "SO_RCVBUF");
 }
 
-/** The same beyond net.core.rmem_max, which takes CAP_NET_ADMIN; without it, up to that limit. */
+/** Sets the receive buffer beyond net.core.rmem_max, which takes CAP_NET_ADMIN; without it, up to that limit. */
 export function forceReceiveBuffer(fd: number, bytes: number): void {
   try {
     setOption(fd, SO_RCVBUFFORCE, bytes, "SO_RCVBUFFORCE");
@@ -263,7 +262,7 @@ export function forceReceiveBuffer(fd: number, bytes: number): void {
   }
 }
 
-/** Room for sending beyond net.core.wmem_max, which takes CAP_NET_ADMIN; without it, up to that limit. */
+/** Sets the send buffer beyond net.core.wmem_max, which takes CAP_NET_ADMIN; without it, up to that limit. */
 export function forceSendBuffer(fd: number, bytes: number): void {
   try {
     setOption(fd, SO_SNDBUFFORCE, bytes, "SO_SNDBUFFORCE");
@@ -313,7 +312,7 @@ export function sendTo(fd: number, data: Uint8Array, address: Uint8Array): numbe
   return c.sendto(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL, address, address.length);
 }
 
-/** Receives into memory at a fixed address; -1 where there is nothing. */
+/** Receives into memory at a fixed address; -1 if there is nothing. */
 export function receive(fd: number, address: number, length: number): number {
   return c.recv(fd, address, length, MSG_DONTWAIT);
 }
@@ -332,7 +331,7 @@ export function addressOf(memory: Uint8Array): number {
   return Number(koffi.address(memory));
 }
 
-/** Maps the first bytes of a file: a store is in the file at once, and outlives the process. */
+/** Maps the first bytes of a file: what is written there is in the file at once, and outlives the process. */
 export function mapShared(fd: number, length: number): ArrayBuffer {
   const READ_AND_WRITE = 3;
   const SHARED = 1;
@@ -342,7 +341,7 @@ export function mapShared(fd: number, length: number): ArrayBuffer {
   return koffi.view(memory, length);
 }
 
-/** Takes the lock of the whole file; returns false where another process has it. */
+/** Takes the lock of the whole file; returns false if another process has it. */
 export function tryLock(fd: number): boolean {
   if (c.flock(fd, LOCK_EXCLUSIVE_NOW) === 0) return true;
   const EWOULDBLOCK = 11;
@@ -350,7 +349,7 @@ export function tryLock(fd: number): boolean {
   throw new SystemFault("flock", lastErrno());
 }
 
-/** Prevents the calling thread, and whatever it executes, from ever having this capability. Takes CAP_SETPCAP. */
+/** Prevents the calling thread, and every program that it executes, from ever having this capability. Takes CAP_SETPCAP. */
 export function dropFromBounding(capability: number): void {
   must(c.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), "prctl", `capability ${capability}`);
 }
@@ -382,7 +381,7 @@ export function alarm(seconds: number): void {
   c.alarm(seconds);
 }
 
-/** The index of an interface in the thread's namespace; 0 where it has none of that name. */
+/** The index of an interface in the thread's namespace; 0 if it has none of that name. */
 function interfaceIndex(name: string): number {
   return c.ifNameToIndex(name);
 }
@@ -398,9 +397,9 @@ export function scopeOf(address: string): number {
 export const O_PATH = 0o10000000;
 
 /**
- * Opens a path as a process with the root `root` would. Absolute links inside (`/var/run -> /run`) stay inside, unlike
- * with a path through /proc/PID/root. The flags are those of open(2), without O_CREAT. Does not wait for the holder of
- * a lease. `isOneMount`: what is mounted below the root is refused.
+ * Opens a path as a process with the root `root` would. Absolute links inside (`/var/run -> /run`) stay inside, unlike with a path through
+ * /proc/PID/root. The flags are those of open(2), without O_CREAT. Does not wait for the holder of a lease. `isOneMount`: a path that leads
+ * into a mount below the root is refused.
  */
 export function openInRoot(
   root: number,
@@ -428,10 +427,7 @@ export function growDescriptorTable(size: number): void {
   if (highest >= 0) closeSync(highest);
 }
 
-/**
- * Gives a file the lowest free descriptor from `least` on in place of its own, which is closed, and returns it; where there is none, its
- * own.
- */
+/** Moves a file to the lowest free descriptor from `least` on, and returns it; if there is none, returns the old one. */
 export function moveDescriptor(fd: number, least: number): number {
   const moved = c.fcntl(fd, F_DUPFD_CLOEXEC, least);
   if (moved < 0) return fd;
@@ -467,7 +463,7 @@ const CLOCK_THREAD_CPUTIME_ID = 3;
 const time = new BigInt64Array(2);
 const clockGetTime = bind<(clock: number, time: BigInt64Array) => number>("int clock_gettime(int clock, void *time)");
 
-/** The time for which the calling thread has had a processor. Node has it for the whole process only, before version 23. */
+/** The CPU time of the calling thread. Before version 23, Node has it for the whole process only. */
 export function threadMs(): number {
   must(clockGetTime(CLOCK_THREAD_CPUTIME_ID, time), "clock_gettime");
   return Number(time[0]) * 1_000 + Number(time[1]) / 1_000_000;

@@ -18,7 +18,7 @@ const MESSAGE_LENGTH_WORD = 14;
 const IOVEC_BYTES = 16;
 const IOVEC_WORDS = IOVEC_BYTES / 4;
 const ADDRESS_BYTES = 28;
-/** Where the address begins in a sockaddr, of either family. */
+/** Where the address begins in a sockaddr of either family. */
 const BEHIND_PORT = 4;
 /** The length of a sockaddr_in, and where the address is in a sockaddr_in6. */
 const IPV4_SOCKET_ADDRESS_BYTES = 16;
@@ -41,7 +41,7 @@ export class MessageBlock {
   readonly #dataAddress: number;
   readonly #namesAddress: number;
   #replies = 0;
-  /** The errno of the last receive; 0 where the socket was just empty. A connected socket reports refusals this way. */
+  /** The errno of the last receive; 0 if the socket was just empty. A connected socket reports refusals this way. */
   receiveErrno = 0;
 
   constructor(slots: number, slotBytes: number) {
@@ -95,7 +95,7 @@ export class MessageBlock {
     return Math.max(0, received);
   }
 
-  /** Puts a message from elsewhere into a slot, as if it had been received there. */
+  /** Puts a message from elsewhere into a slot, as if it had been received into it. */
   place(slot: number, message: Uint8Array, length: number, sender: Uint8Array): void {
     this.data.set(length === message.length ? message : message.subarray(0, length), this.offsetOf(slot));
     this.#addresses.set(sender, slot * ADDRESS_BYTES);
@@ -149,8 +149,8 @@ export class MessageBlock {
   }
 
   /**
-   * Sends all replies. The kernel stops at the first that it cannot send. That one is skipped, so that an EPERM for one
-   * client never costs another client its answer. Returns how many were skipped; `onUnsent` is called with the index of each.
+   * Sends all replies. The kernel stops at the first that it cannot send. That one is skipped, so that an EPERM for one client never costs
+   * another client its answer. Returns how many were skipped, and calls `onUnsent` with the index of each.
    */
   flush(fd: number, onUnsent?: (index: number, errno: number) => void): number {
     const total = this.#replies;

@@ -1,17 +1,16 @@
 /**
- * NetNamespace: a network namespace to work in. Every process with CAP_NET_ADMIN there can hold the lock of its nf_tables, for
- * seconds, and nothing interrupts whoever waits for it. What is done inside takes no lock; what takes it is left to threads
- * of the pool (`in-pool.ts`).
+ * NetNamespace: a network namespace to work in. Every process with CAP_NET_ADMIN there can hold the lock of its nf_tables, for seconds, and
+ * a call that waits for it cannot be interrupted. Work inside takes no lock; calls that take it run in threads of the pool (`in-pool.ts`).
  *
- * A transaction that waits for this lock holds another one meanwhile, which all transactions of the machine take
- * (nfnetlink, one for each subsystem). So nobody may send one before the namespace's own lock is free: the close of a socket
- * that has done nothing waits for that lock, and for nothing else.
+ * A transaction that waits for this lock holds another one meanwhile, which all transactions of the machine take (nfnetlink, one for each
+ * subsystem). So no transaction may be sent before the namespace's own lock is free: closing a socket that was never used waits for that
+ * lock, and for nothing else.
  */
 import { untilClosed } from "./in-pool.ts";
 import type { NftCommand, NftSocket } from "./nfnetlink.ts";
 import { NETLINK_NETFILTER, type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
 
-/** So long after a close the lock counts as free: the next step of a job follows at once. */
+/** After a close, the lock counts as free for this long: the next step of a job follows at once. */
 const FREE_FOR_MS = 2;
 
 /** Runs `work` inside a namespace, in one synchronous step. */
@@ -41,7 +40,7 @@ export class NetNamespace {
     return await this.untilClosed(() => this.within(work));
   }
 
-  /** The same for work that enters by itself. */
+  /** Does what `read` does for work that enters the namespace by itself. */
   async untilClosed<T>(work: () => T): Promise<T> {
     this.#waiting++;
     try {
@@ -53,22 +52,22 @@ export class NetNamespace {
     }
   }
 
-  /** Applies all commands, or none, once nobody holds the lock. */
+  /** Applies all commands, or none, once no process holds the lock. */
   async transact(nft: NftSocket, commands: readonly NftCommand[]): Promise<void> {
     await this.untilFree();
     await nft.transact(commands);
     this.#freeAtMs = performance.now();
   }
 
-  /** Resolves when nobody holds the lock. */
+  /** Resolves when no process holds the lock. */
   async untilFree(): Promise<void> {
     if (performance.now() - this.#freeAtMs <= FREE_FOR_MS) return;
     await this.read(() => new NetlinkSocket(this.memory, NETLINK_NETFILTER).close());
   }
 
   /**
-   * A descriptor of a netfilter socket that has done nothing. Whoever closes its last copy waits for the lock, and for nothing else.
-   * Undefined if there can be none.
+   * A descriptor of a netfilter socket that was never used: closing its last copy waits for the lock, and for nothing else. Undefined if it
+   * cannot be opened.
    */
   openGate(): number | undefined {
     try {

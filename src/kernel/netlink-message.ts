@@ -136,16 +136,14 @@ export function outcomeOf(message: NetlinkMessage): { readonly errno: number } |
   return undefined;
 }
 
-/**
- * The attributes in `bytes` from `offset`, by type; all, or those `wanted`. Call it again on a value for nested ones.
- */
+/** The attributes in `bytes` from `offset`, by type; all, or those `wanted`. Call it on a value for nested attributes. */
 export function attributesIn(bytes: Buffer, offset = 0, wanted?: ReadonlySet<number>): Map<number, Buffer> {
   const found = new Map<number, Buffer>();
   for (const [type, value] of attributeList(bytes, offset, wanted)) found.set(type, value);
   return found;
 }
 
-/** The same as a list, where a type may occur several times. */
+/** The attributes as a list, for types that may occur several times. */
 export function attributeList(bytes: Buffer, offset = 0, wanted?: ReadonlySet<number>): [number, Buffer][] {
   const list: [number, Buffer][] = [];
   let at = offset;

@@ -56,7 +56,7 @@ export interface NetlinkRequest {
   /** The call and its subject, for the error message where the kernel refuses. */
   readonly call: string;
   readonly about: string;
-  /** Errors that mean there is no such object: then there is no reply. */
+  /** Errors that mean that the object does not exist: then there is no reply. */
   readonly absent?: ReadonlySet<string> | undefined;
   /** Only the beginning of this dump is read. */
   readonly isBeginning?: boolean | undefined;
@@ -75,8 +75,8 @@ export class NetlinkSocket {
   readonly port: number;
 
   /**
-   * Opens the socket in the thread's namespace, or takes over one that another process made. Only one process may use
-   * it at a time: replies go to the first reader.
+   * Opens the socket in the thread's namespace, or takes over one that another process made. Only one process may use it at a time: replies
+   * go to the first reader.
    */
   constructor(memory: NetlinkMemory, protocol: number, existing?: number) {
     this.#memory = memory;
@@ -109,21 +109,21 @@ export class NetlinkSocket {
   }
 
   /**
-   * The same, one datagram at a time: other work may run in between, also in another namespace, because the kernel lists
-   * the objects of the one in which the socket was made. What changes meanwhile may be missing.
+   * Sends a request and passes its replies, one datagram at a time. Other work may run in between, also in another namespace, because the
+   * kernel lists the objects of the namespace in which the socket was made. Objects that change meanwhile may be missing.
    */
   *requestInParts(request: NetlinkRequest, visit: Visit): Generator<void> {
     yield* this.#exchange(request, new DumpLimit(request.call, LIMITS.dumpBytesInParts, Infinity), visit);
   }
 
-  /** The same for one that may wait for a lock; the caller makes one after the other. */
+  /** Sends a request that may wait for a lock, in the pool; the caller makes one after the other. */
   async requestInPool(request: NetlinkRequest, visit?: Visit): Promise<void> {
     const { bytes, sequence } = this.#written(request);
     await this.sendInPool(bytes);
     for (const _ of this.#replies(request, sequence, undefined, visit));
   }
 
-  /** -1 once it is closed. */
+  /** -1 once the socket is closed. */
   get fd(): number {
     return this.#fd;
   }
@@ -136,14 +136,14 @@ export class NetlinkSocket {
     if (send(this.#fd, bytes) < 0) throw new SystemFault("send", lastErrno(), "netlink");
   }
 
-  /** The same for what may wait for a lock. */
+  /** Sends bytes that may have to wait for a lock, in the pool. */
   async sendInPool(bytes: Uint8Array): Promise<void> {
     await sendInPool(this.#fd, bytes, "netlink");
   }
 
   /**
-   * The messages that are waiting, until none is left: a dump continues while it is read. If there was no room for all of them,
-   * those that came before are read first.
+   * The messages that are waiting, until none is left: a dump continues while it is read. If there was no room for all of them, the
+   * messages that came before the overflow are read first.
    */
   *received(): Generator<NetlinkMessage> {
     let overflow: unknown;
@@ -172,7 +172,7 @@ export class NetlinkSocket {
     return { bytes: writer.bytes, sequence };
   }
 
-  /** Each datagram is processed before it yields: others receive into the same memory. */
+  /** Each datagram is processed before the generator yields, because other requests receive into the same memory. */
   *#replies(
     { call, about, absent, isBeginning }: NetlinkRequest,
     sequence: number,
@@ -207,7 +207,7 @@ export class NetlinkSocket {
     }
   }
 
-  /** Drops what is waiting: it belongs to a request that has already failed. */
+  /** Drops the messages that are waiting: they belong to a request that has already failed. */
   discard(): void {
     while (receive(this.#fd, this.#memory.address, RECEIVE_BYTES) >= 0 || lastErrno() === ENOBUFS);
   }
@@ -222,7 +222,7 @@ export class NetlinkSocket {
   }
 }
 
-/** The size and time limit of one dump. Time is our own CPU time: a busy machine is no reason to abort one. */
+/** The size and time limit of one dump. The time is the process's own CPU time: a busy machine is no reason to abort a dump. */
 class DumpLimit {
   readonly #call: string;
   readonly #bytesMax: number;

@@ -17,8 +17,8 @@ import { RouteSocket } from "./rtnetlink.ts";
 import * as rt from "./rtnetlink-constants.ts";
 
 /**
- * Which addresses are those of a namespace itself, as the kernel's routes say: what is sent to one of them arrives
- * there. What the kernel said is kept until it reports a change of addresses or routes.
+ * Which addresses belong to a namespace itself, as the kernel's routes say: packets to them arrive there. Results are kept until the kernel
+ * reports a change of addresses or routes.
  */
 export class LocalAddresses {
   readonly #routes: RouteSocket;
@@ -60,7 +60,7 @@ export class LocalAddresses {
 const PORTS = { first: 0x4000_0000, end: 0x8000_0000 };
 const BIND_ATTEMPTS = 16;
 
-/** Ports of this process's watches: each is used once, because the kernel keeps them apart only within a namespace. */
+/** The ports of this process's watches: each is used once, because the kernel keeps them apart only within a namespace. */
 const ports = new Set<number>();
 /** Open watches. Node polls its sockets once more while it exits, and the package aborts at a message then. */
 const open = new Set<NetlinkWatch>();
@@ -71,7 +71,7 @@ process.on("exit", () => {
 interface NetlinkWatchHooks {
   /** Called with the messages of a datagram. */
   readonly onMessages: (messages: Iterable<NetlinkMessage>) => void;
-  /** Something happened that cannot be read. */
+  /** Called if a report was lost or cannot be read. */
   readonly onUnreadable: () => void;
 }
 
@@ -99,7 +99,7 @@ export class NetlinkWatch {
     open.add(this);
   }
 
-  /** Whoever duplicates it needs it. */
+  /** Open as long as the watch; a caller that needs it longer duplicates it. */
   get fd(): number {
     return this.#fd;
   }
@@ -108,7 +108,7 @@ export class NetlinkWatch {
     if (open.delete(this)) this.#release();
   }
 
-  /** The package closes its descriptor on this thread. It waits for nothing, because that is not the socket's last one. */
+  /** The package closes its descriptor on this thread. That does not wait, because it is not the socket's last descriptor. */
   #release(): void {
     const last = duplicate(this.#fd);
     ports.delete(this.#socket.address().port);
@@ -138,10 +138,10 @@ function unusedPort(): number {
   }
 }
 
-/** The package does not expose its descriptor: it is the one with the socket's port id, which no other one of ours has. */
+/** The package does not expose its descriptor. It is the one with the socket's port id, which no other socket of ours has. */
 function descriptorOf(socket: RawNetlinkSocket): number {
   const { port } = socket.address();
-  // It was made last, and the kernel assigns the lowest free number: one opened now is close to it.
+  // The descriptor was made last, and the kernel assigns the lowest free number: one opened now is close to it.
   const near = openSync("/dev/null", "r");
   closeSync(near);
   for (let fd = near - 1; fd >= 0; fd--) if (netlinkPort(fd) === port) return fd;

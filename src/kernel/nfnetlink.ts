@@ -18,7 +18,7 @@ const SUBSYSTEM_NFTABLES = 10;
 const BATCH_BEGIN = 0x10;
 const BATCH_END = 0x11;
 export const GENERIC_MESSAGE_BYTES = 4;
-/** Every socket has room for so much. */
+/** Every socket has room for this much. */
 const USUAL_BYTES = 64 * 1024;
 
 /** One command of a transaction: its family, number, flags beside REQUEST, and attributes. */
@@ -26,7 +26,7 @@ export interface NftCommand {
   readonly family: number;
   readonly command: number;
   readonly flags: number;
-  /** What this command does, for the error message where the kernel refuses it. */
+  /** What this command does, for the error message if the kernel refuses it. */
   readonly about: string;
   readonly write: (writer: NetlinkWriter) => void;
 }
@@ -56,7 +56,7 @@ export class NftSocket {
     this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER, existing);
   }
 
-  /** Whoever duplicates it needs it. */
+  /** Open as long as the socket; a caller that needs it longer duplicates it. */
   get fd(): number {
     return this.#socket.fd;
   }
@@ -66,7 +66,7 @@ export class NftSocket {
     return this.#socket.port;
   }
 
-  /** Applies all commands; or applies none and throws the kernel's first error. Transactions follow one another in their order. */
+  /** Applies all commands; or applies none and throws the kernel's first error. Transactions run one after the other. */
   async transact(commands: readonly NftCommand[]): Promise<void> {
     const result =
       this.#last === undefined ? this.#transact(commands) : this.#last.then(() => this.#transact(commands));
@@ -84,7 +84,7 @@ export class NftSocket {
     const begin = this.#socket.nextSequence();
     writer.message(BATCH_BEGIN, NLM_F_REQUEST, begin, () => writer.raw(genericMessage(0, SUBSYSTEM_NFTABLES)));
     for (const [index, { family, command, flags, write }] of commands.entries()) {
-      // Errors are sent in any case, and those of earlier commands come before it.
+      // The kernel always reports errors, and those of earlier commands come before this acknowledgement.
       const ack = index === commands.length - 1 ? NLM_F_ACK : 0;
       writer.message(typeOf(command), NLM_F_REQUEST | ack | flags, this.#socket.nextSequence(), () => {
         writer.raw(genericMessage(family, 0));
@@ -98,7 +98,7 @@ export class NftSocket {
     try {
       this.#requireSuccess(commands, begin);
     } catch (error) {
-      // What remains must not be read as an answer to the next transaction.
+      // Remaining messages must not be read as an answer to the next transaction.
       this.#socket.discard();
       throw error;
     }
@@ -119,15 +119,15 @@ export class NftSocket {
   }
 
   /**
-   * Visits the objects that a GET command finds, each as its attributes' bytes. `visit` returns false to stop. Beside transactions a
-   * reader has a socket of its own: this one would lose their answers.
+   * Visits the objects that a GET command finds, each as its attributes' bytes. `visit` returns false to stop. To read during transactions,
+   * use another socket: this one would lose their answers.
    */
   find(query: NftQuery, visit: VisitObject): void {
     this.#refuseBesideTransactions();
     this.#socket.request(requestOf(query), (body) => visitBody(body, visit));
   }
 
-  /** The same, in parts between which other work may run. */
+  /** Finds objects in parts, between which other work may run. */
   *findInParts(query: NftQuery, visit: VisitObject): Generator<void> {
     this.#refuseBesideTransactions();
     yield* this.#socket.requestInParts(requestOf(query), (body) => visitBody(body, visit));
@@ -138,7 +138,7 @@ export class NftSocket {
     this.#socket.close();
   }
 
-  /** The kernel takes no more at once than the socket has room for. */
+  /** The kernel takes no more at once than the send buffer of the socket has room for. */
   async #send(bytes: Uint8Array): Promise<void> {
     if (bytes.length > USUAL_BYTES) forceSendBuffer(this.#socket.fd, bytes.length);
     try {
@@ -179,7 +179,7 @@ function visitBody(body: Buffer, visit: VisitObject): boolean | void {
   return visit(body.readUInt8(0), body.subarray(GENERIC_MESSAGE_BYTES));
 }
 
-/** Removes a table and its contents; the kernel refuses where another socket owns it, or where it does not exist. */
+/** Removes a table and its contents; the kernel refuses if another socket owns it, or if it does not exist. */
 export function deleteTable(family: number, name: string): NftCommand {
   return {
     family,
@@ -190,7 +190,7 @@ export function deleteTable(family: number, name: string): NftCommand {
   };
 }
 
-/** Visits objects in the thread's namespace; there are none where the kernel has no nf_tables. */
+/** Visits objects in the thread's namespace; there are none if the kernel has no nf_tables. */
 export function visitTables(memory: NetlinkMemory, wanted: NftQuery | readonly NftQuery[], visit: VisitObject): void {
   let socket: NftSocket | undefined;
   try {
@@ -203,7 +203,7 @@ export function visitTables(memory: NetlinkMemory, wanted: NftQuery | readonly N
   }
 }
 
-/** The same, but stops at the dump limit; returns whether that was everything. */
+/** Visits objects, but stops at the dump limit; returns whether it has visited all. */
 export function visitFirst(memory: NetlinkMemory, wanted: NftQuery, visit: VisitObject): boolean {
   try {
     visitTables(memory, wanted, visit);

@@ -148,7 +148,7 @@ export const NFT_NAT_DNAT = 1;
 export const NFT_REG_VERDICT = 0;
 export const NFT_REG_1 = 1;
 export const NFT_REG_2 = 2;
-/** The registers in pieces of four bytes: this is the first one of them, and of NFT_REG_1. */
+/** The registers in pieces of four bytes: NFT_REG_1 begins with this one. */
 export const NFT_REG32_00 = 8;
 
 export const NFTA_SET_TABLE = 1;
@@ -170,7 +170,7 @@ export const NFTA_LIMIT_RATE = 1;
 export const NFTA_LIMIT_UNIT = 2;
 export const NFTA_LIMIT_BURST = 3;
 
-/** The control group of a packet's socket, of version 2. */
+/** The version 2 control group of a packet's socket. */
 export const NFTA_SOCKET_KEY = 1;
 export const NFTA_SOCKET_DREG = 2;
 export const NFTA_SOCKET_LEVEL = 3;

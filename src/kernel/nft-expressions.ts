@@ -1,6 +1,6 @@
 /**
- * NftExpressions: rules of nf_tables as lists of expressions, which are values until they are written as netlink attributes. What is
- * loaded goes to the first register unless another is named; a comparison that fails ends the rule.
+ * NftExpressions: rules of nf_tables as lists of expressions, which are values until they are written as netlink attributes. A value is
+ * loaded into the first register unless another one is named; a comparison that fails ends the rule.
  */
 import type { NetlinkWriter } from "./netlink-message.ts";
 import * as nft from "./nft-constants.ts";
@@ -45,14 +45,14 @@ export function setMeta(key: number, value: Uint8Array): Rule {
   return [loadImmediate(value), set];
 }
 
-/** A part of the packet: of which header, from where, and how many bytes. */
+/** A part of the packet: in which header, at which offset, and how many bytes. */
 export interface PacketPart {
   readonly base: number;
   readonly offset: number;
   readonly length: number;
 }
 
-/** Ends the rule where the packet has no such bytes. */
+/** Loads a part of the packet. Ends the rule if the packet has no such bytes. */
 export function loadPayload({ base, offset, length }: PacketPart, register: number = nft.NFT_REG_1): Expression {
   return expression("payload", (w) => {
     w.u32(nft.NFTA_PAYLOAD_DREG, register);
@@ -62,7 +62,7 @@ export function loadPayload({ base, offset, length }: PacketPart, register: numb
   });
 }
 
-/** Writes into the packet, and corrects the checksum that is there in the same header. */
+/** Writes into the packet, and corrects the checksum at `checksumAt` of the same header. */
 export function setPayload({ base, offset, length }: PacketPart, value: Uint8Array, checksumAt?: number): Rule {
   const set = expression("payload", (w) => {
     w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);
@@ -76,7 +76,7 @@ export function setPayload({ base, offset, length }: PacketPart, value: Uint8Arr
   return [loadImmediate(value), set];
 }
 
-/** What connection tracking knows; `direction` for what it knows of both. */
+/** Loads what connection tracking knows of the packet; `direction` selects one of the two directions. */
 export function loadTracked(key: number, direction?: number, register: number = nft.NFT_REG_1): Expression {
   return expression("ct", (w) => {
     w.u32(nft.NFTA_CT_KEY, key);
@@ -85,7 +85,7 @@ export function loadTracked(key: number, direction?: number, register: number = 
   });
 }
 
-/** Changes what connection tracking knows: of labels, it adds these. */
+/** Changes what connection tracking knows of the packet. Labels are added to those that are there. */
 export function setTracked(key: number, value: Uint8Array): Rule {
   const set = expression("ct", (w) => {
     w.u32(nft.NFTA_CT_KEY, key);
@@ -94,7 +94,7 @@ export function setTracked(key: number, value: Uint8Array): Rule {
   return [loadImmediate(value), set];
 }
 
-/** Loads what kind of address a packet is for, as the kernel's routes say: one of the RTN_ constants. */
+/** Loads the type of the destination address, as the kernel's routes say: one of the RTN_ constants. */
 export function loadDestinationType(): Expression {
   return expression("fib", (w) => {
     w.u32(nft.NFTA_FIB_DREG, nft.NFT_REG_1);
@@ -103,7 +103,7 @@ export function loadDestinationType(): Expression {
   });
 }
 
-/** Loads whether a packet has the IPv4 option, or the IPv6 extension header, of this number: one byte. */
+/** Loads one byte: whether a packet has the IPv4 option, or the IPv6 extension header, of this number. */
 export function loadHasHeader(version: 4 | 6, type: number): Expression {
   return expression("exthdr", (w) => {
     w.u32(nft.NFTA_EXTHDR_DREG, nft.NFT_REG_1);
@@ -123,12 +123,12 @@ export function compare(value: Uint8Array, operation: number = nft.NFT_CMP_EQ): 
   });
 }
 
-/** Of the transport protocol with this number. */
+/** Ends the rule unless the packet has this transport protocol. */
 export function ofProtocol(protocol: number): Rule {
   return [loadMeta(nft.NFT_META_L4PROTO), compare(Buffer.of(protocol))];
 }
 
-/** Masks what is loaded. */
+/** Masks the loaded value. */
 export function maskBytes(mask: Uint8Array): Expression {
   return expression("bitwise", (w) => {
     w.u32(nft.NFTA_BITWISE_SREG, nft.NFT_REG_1);
@@ -158,12 +158,12 @@ export const drop = verdict(nft.NF_DROP);
 export const counter = expression("counter");
 export const notrack = expression("notrack");
 
-/** Goes on in the other chain, and comes back behind its end. */
+/** Goes on in the other chain, and returns after its end. */
 export function jump(chain: string): Expression {
   return verdict(nft.NFT_JUMP, chain);
 }
 
-/** Goes on in the other chain, and does not come back. */
+/** Goes on in the other chain, and does not return. */
 export function goTo(chain: string): Expression {
   return verdict(nft.NFT_GOTO, chain);
 }
@@ -176,7 +176,7 @@ export function writeVerdict(w: NetlinkWriter, code: number, chain?: string): vo
   });
 }
 
-/** Ends the rule unless what is loaded is in the set. */
+/** Ends the rule unless the loaded value is in the set. */
 export function lookUp(set: string, isVerdictMap = false): Expression {
   return expression("lookup", (w) => {
     w.text(nft.NFTA_LOOKUP_SET, set);
@@ -185,7 +185,7 @@ export function lookUp(set: string, isVerdictMap = false): Expression {
   });
 }
 
-/** Adds what is loaded to the set, or renews it; ends the rule if the set is full. `each`: what an element has of its own. */
+/** Adds the loaded value to the set, or renews it; ends the rule if the set is full. `each`: an expression for each element. */
 export function updateSet(set: string, timeoutMs: number, each?: Expression): Expression {
   return expression("dynset", (w) => {
     w.text(nft.NFTA_DYNSET_SET_NAME, set);
@@ -196,7 +196,7 @@ export function updateSet(set: string, timeoutMs: number, each?: Expression): Ex
   });
 }
 
-/** Ends the rule beyond so many packets in a second, and at once. */
+/** Ends the rule if there are more packets than this in a second; `burst` may come at once. */
 export function limit(rate: number, burst: number): Expression {
   return expression("limit", (w) => {
     w.attribute(nft.NFTA_LIMIT_RATE, networkU64(rate));

@@ -1,6 +1,6 @@
 /**
  * NftTable: one table of nf_tables, and the commands that create and change it, its sets, its chains and their rules. Errors name the
- * command as it is called here.
+ * command as the methods are called.
  */
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "./netlink-message.ts";
 import { type NftCommand, deleteTable } from "./nfnetlink.ts";
@@ -10,10 +10,10 @@ import { type Expression, type Rule, writeExpression, writeRule, writeVerdict } 
 export interface SetPlan {
   readonly name: string;
   readonly keyLength: number;
-  /** The type by which nft(8) shows keys. */
+  /** The type as which nft(8) shows keys. */
   readonly shownAs: number;
   readonly flags?: number;
-  /** The number of elements that it takes. */
+  /** The most elements that it may have. */
   readonly size?: number;
   readonly isVerdictMap?: boolean;
   /** Each element has this expression, such as a limit of its own. */
@@ -23,7 +23,7 @@ export interface SetPlan {
 export interface SetElement {
   readonly key: Uint8Array;
   readonly timeoutMs?: number;
-  /** Of an element of a map: the code, and the chain of a goto. */
+  /** For an element of a map: the code, and the chain of a goto. */
   readonly verdict?: { readonly code: number; readonly chain?: string };
 }
 
@@ -36,7 +36,7 @@ export interface ChainHook {
   readonly type?: string;
 }
 
-/** The length of an attribute has sixteen bits. */
+/** An attribute has a length of sixteen bits, so a command cannot have more. */
 const ELEMENTS_OF_A_COMMAND = 500;
 
 export class NftTable {
@@ -48,7 +48,7 @@ export class NftTable {
     this.name = name;
   }
 
-  /** nft(8) shows the comment. */
+  /** `comment` is shown by nft(8). */
   create(flags: number, comment?: string): NftCommand {
     return this.#command(nft.NFT_MSG_NEWTABLE, NLM_F_CREATE, "", (w) => {
       w.text(nft.NFTA_TABLE_NAME, this.name);
@@ -63,7 +63,10 @@ export class NftTable {
     return deleteTable(this.family, this.name);
   }
 
-  /** Creates a set, or finds it as it is. Its id is needed only within a transaction, by which nothing refers to it here. */
+  /**
+   * Creates a set, or leaves an existing one as it is. The kernel needs its id only for references within one transaction, and there are
+   * none.
+   */
   set({ name, keyLength, shownAs, flags = 0, size, isVerdictMap, each }: SetPlan): NftCommand {
     return this.#command(nft.NFT_MSG_NEWSET, NLM_F_CREATE, `set ${name} of `, (w) => {
       w.text(nft.NFTA_SET_TABLE, this.name);
@@ -85,7 +88,7 @@ export class NftTable {
     });
   }
 
-  /** Adds elements to a set, or removes them, in as many commands as it takes. */
+  /** Adds elements to a set, or removes them, in as many commands as needed. */
   elements(change: "add" | "remove", set: string, elements: readonly SetElement[]): NftCommand[] {
     const [command, flags] = change === "add" ? [nft.NFT_MSG_NEWSETELEM, NLM_F_CREATE] : [nft.NFT_MSG_DELSETELEM, 0];
     const count = Math.ceil(elements.length / ELEMENTS_OF_A_COMMAND);
@@ -101,7 +104,7 @@ export class NftTable {
     });
   }
 
-  /** Creates a chain, or finds it as it is. */
+  /** Creates a chain, or leaves an existing one as it is. */
   chain(name: string, hook?: ChainHook): NftCommand {
     return this.#command(nft.NFT_MSG_NEWCHAIN, NLM_F_CREATE, `chain ${name} of `, (w) => {
       w.text(nft.NFTA_CHAIN_TABLE, this.name);
@@ -140,7 +143,7 @@ export class NftTable {
     return [this.deleteRules(chain), ...this.rules(chain, rules)];
   }
 
-  /** Without a chain, those of all chains. */
+  /** Deletes the rules of a chain; without one, those of all chains. */
   deleteRules(chain?: string): NftCommand {
     return this.#command(nft.NFT_MSG_DELRULE, 0, `rules of ${chain === undefined ? "" : `${chain} of `}`, (w) => {
       w.text(nft.NFTA_RULE_TABLE, this.name);
@@ -164,7 +167,7 @@ function writeElement(w: NetlinkWriter, { key, timeoutMs, verdict }: SetElement,
  * The key of sets that hold addresses with a protocol and a port: ADDRESS . PROTOCOL . PORT, each field in whole words.
  */
 export const WORD_BYTES = 4;
-/** Of the fields behind the address. */
+/** The bytes of the fields after the address. */
 export const PORT_FIELDS_BYTES = 2 * WORD_BYTES;
 
 interface PortKey {

@@ -20,7 +20,7 @@ export class NftWatch {
     });
   }
 
-  /** Whoever duplicates it needs it. */
+  /** Open as long as the watch; a caller that needs it longer duplicates it. */
   get fd(): number {
     return this.#watch.fd;
   }

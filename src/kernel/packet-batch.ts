@@ -1,7 +1,7 @@
 /**
  * PacketBatch: packets that one callback of the event loop sends, each by itself: replies to forwarded queries, and queries to servers.
- * They leave when the callback returns, those of one socket by one system call, and whoever receives them is woken once: under load a
- * callback has several.
+ * They leave when the callback returns, those of one socket by one system call, and the receiver is woken once: under load a callback has
+ * several.
  *
  * A packet waits for nothing but the others: the batch is sent as soon as the callback returns, before any other work.
  */
@@ -15,9 +15,9 @@ const PACKET_BYTES_MAX = 4096;
 /** The address of a packet that a connected socket sends. */
 export const CONNECTED = new Uint8Array();
 
-/** What sends packets. It flushes the batch before its socket is closed. */
+/** A sender of packets. It flushes the batch before its socket is closed. */
 export interface PacketSender<Owner> {
-  /** May be another one when the packet leaves. */
+  /** It may be another one when the packet leaves. */
   readonly fd: number;
   /** The kernel refused to send a packet. */
   onUnsent(owner: Owner, errno: number): void;
@@ -25,7 +25,7 @@ export interface PacketSender<Owner> {
 
 export class PacketBatch {
   readonly #block = new MessageBlock(LIMITS.packetBatch, PACKET_BYTES_MAX);
-  /** By slot of the block; undefined for what has been sent. */
+  /** By slot of the block; undefined for packets that have been sent. */
   readonly #senders: (PacketSender<unknown> | undefined)[] = [];
   readonly #owners: unknown[] = [];
   #isArmed = false;
@@ -41,7 +41,7 @@ export class PacketBatch {
     return true;
   }
 
-  /** Sends what waits. */
+  /** Sends the packets that wait. */
   flush(): void {
     const senders = this.#senders;
     for (let first = 0; first < senders.length; first++) {

@@ -18,7 +18,7 @@ const PIDFD_OPEN = 434;
 const SIGKILL = 9;
 const ESRCH = 3;
 
-/** Readable once the process has exited; undefined where there is no such process, or no pidfd in this kernel. */
+/** A descriptor that becomes readable once the process has exited; undefined if there is no such process, or no pidfd in this kernel. */
 export function openProcess(pid: number): number | undefined {
   const fd = pid > 0 ? c.pidfdOpen(PIDFD_OPEN, pid, 0) : -1;
   return fd < 0 ? undefined : fd;
@@ -29,13 +29,13 @@ export function killProcess(fd: number): boolean {
   return c.pidfdSendSignal(PIDFD_SEND_SIGNAL, fd, SIGKILL, null, 0) === 0 || lastErrno() === ESRCH;
 }
 
-/** The state of the main thread of a process; undefined where it is not visible. */
+/** The state of the main thread of a process. */
 export interface ThreadState {
   /** The kernel's letter: R runs or waits for a processor, S and D sleep, T is stopped. */
   readonly letter: string;
   /** A debugger or strace is attached. */
   readonly isTraced: boolean;
-  /** CPU time since its start; undefined where the kernel does not count it. */
+  /** CPU time since its start; undefined if the kernel does not count it. */
   readonly ranMs: number | undefined;
 }
 
@@ -52,7 +52,7 @@ export function mainThreadState(pid: number): ThreadState | undefined {
   return { letter, isTraced, ranMs: ran === undefined ? undefined : Number(ran) / NS_PER_MS };
 }
 
-/** Empty where the kernel has no such file. */
+/** Empty if the kernel has no such file. */
 function textOf(path: string): string {
   let fd = -1;
   try {
@@ -102,15 +102,15 @@ function opened(path: string): number | undefined {
 }
 
 /**
- * Which one a process is in, and whose rights this process has. In the machine's own, root is root; in
- * that of a rootless engine, root is the user who made it, and has rights over that engine's namespaces only.
- * Undefined if the process has exited, or belongs to somebody else.
+ * The user namespace of a process, which says whose rights this process has. In the machine's own, root is root; in that of a rootless
+ * engine, root is the user who made it, and has rights over that engine's namespaces only. Undefined if the process has exited, or belongs
+ * to another user.
  */
 export function userNamespaceOf(pid: number | "self"): string | undefined {
   return orUndefined(() => readlinkSync(`/proc/${pid}/ns/user`));
 }
 
-/** Whether a process is in our network namespace; false if it has exited, or belongs to somebody else. */
+/** Whether a process is in our network namespace; false if it has exited, or belongs to another user. */
 export function sharesNetwork(pid: number): boolean {
   const [own, its] = (["self", pid] as const).map((each) => orUndefined(() => readlinkSync(`/proc/${each}/ns/net`)));
   return own !== undefined && own === its;

@@ -9,7 +9,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, watch } from "node
 import { codeOf } from "../base/lib/fault.ts";
 import { O_PATH } from "./libc.ts";
 
-/** Opens the path, with the flags of open(2). Throws if there is none. */
+/** Opens the path, with the flags of open(2); throws if that fails. */
 export type FindFile = (flags: number) => number;
 
 /** `use` gets a path that refers to that very file while it runs. */
@@ -44,8 +44,8 @@ export function readRegular(find: FindFile, bytesMax: number): Buffer {
 }
 
 /**
- * Calls `onWrite` for the next write to the file, and then watches no more, because a container may write 200,000 times a
- * second. Returns what ends the watch before. If the kernel refuses a watch, `onWrite` is never called.
+ * Calls `onWrite` for the next write to the file, and then stops watching, because a container may write 200,000 times a second. Returns a
+ * function that stops the watch before. If the kernel refuses a watch, `onWrite` is never called.
  */
 export function onNextWrite(find: FindFile, onWrite: () => void): () => void {
   try {

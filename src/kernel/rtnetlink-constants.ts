@@ -49,9 +49,9 @@ export const IFLA_INFO_KIND = 1;
 export const IFLA_INFO_DATA = 2;
 export const VETH_INFO_PEER = 1;
 export const IF_OPER_UP = 6;
-/** The number of the namespace in which IFLA_LINK is an index; missing if it is this one. */
+/** The id of the namespace in which IFLA_LINK is an index; missing if it is this one. */
 export const IFLA_LINK_NETNSID = 37;
-/** Asks for a link of the namespace with this number. */
+/** Requests a link of the namespace with this id. */
 export const IFLA_TARGET_NETNSID = 46;
 
 /** struct rtgenmsg, padded. */
@@ -79,7 +79,7 @@ export const RT_SCOPE_LINK = 253;
 export const RT_SCOPE_HOST = 254;
 export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
-/** Local, broadcast, anycast: what is sent there, this machine receives. */
+/** Local, broadcast, anycast: packets to these addresses are received by this machine. */
 export const ARRIVING_ROUTES: ReadonlySet<number> = new Set([RTN_LOCAL, 3, 4]);
 /** Blackhole, unreachable, prohibit, throw. */
 export const REFUSING_ROUTES: ReadonlySet<number> = new Set([6, 7, 8, 9]);

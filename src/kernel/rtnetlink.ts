@@ -1,6 +1,6 @@
 /**
- * RouteSocket: a netlink socket to the links, addresses and routes of the namespace it was made in. Every method is one
- * synchronous exchange, like everything inside a bracket.
+ * RouteSocket: a netlink socket to the links, addresses and routes of the namespace it was made in. Every method is one synchronous
+ * exchange, so that it can run inside a namespace.
  */
 import { addressBytes, addressText } from "../base/model/address.ts";
 import { AF_INET, AF_INET6 } from "./libc.ts";
@@ -66,7 +66,7 @@ interface Answer<T> {
   readonly absent: ReadonlySet<string>;
 }
 
-/** A link has forty others. */
+/** A link has forty other attributes. */
 const LINK_ATTRIBUTES = new Set([rt.IFLA_IFNAME, rt.IFLA_MASTER, rt.IFLA_OPERSTATE, rt.IFLA_AF_SPEC]);
 const ADDRESS_ATTRIBUTES = new Set([rt.IFA_LOCAL, rt.IFA_ADDRESS, rt.IFA_LABEL]);
 const INET = new Set([AF_INET]);
@@ -94,7 +94,7 @@ export class RouteSocket {
     return links;
   }
 
-  /** The same, in parts between which other work may run, also in another namespace. */
+  /** Reads all links in parts between which other work may run, also in another namespace. */
   *linksInParts(links: Link[]): Generator<void> {
     yield* this.#socket.requestInParts(LINKS, (body) => void links.push(linkOf(body)));
   }
@@ -111,7 +111,7 @@ export class RouteSocket {
     return this.#get("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
   }
 
-  /** Reads those of both families. */
+  /** The addresses of both families. */
   addresses(): readonly InterfaceAddress[] {
     const addresses: InterfaceAddress[] = [];
     const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ADDRESS_HEADER_BYTES));
@@ -152,7 +152,7 @@ export class RouteSocket {
     return this.#routeTypeTo(address) === rt.RTN_LOCAL;
   }
 
-  /** The same, also of addresses that it has together with others: of a network's broadcast, for example. */
+  /** Whether packets to `address` arrive here, also those to a shared address such as a network's broadcast. */
   arrivesHere(address: string): boolean {
     return rt.ARRIVING_ROUTES.has(this.#routeTypeTo(address) ?? 0);
   }
@@ -240,7 +240,7 @@ export class RouteSocket {
     return this.#get("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
   }
 
-  /** Requests one object; undefined where the kernel's error says that it does not exist. */
+  /** Requests one object; undefined if the kernel's error says that it does not exist. */
   #get<T>(
     call: Call,
     about: string,
@@ -300,7 +300,7 @@ function linkOf(body: Buffer): Link {
   };
 }
 
-/** All sysctls of the interface are one array. */
+/** The kernel reports all sysctls of the interface as one array. */
 function routeLocalnetIn(families: Buffer | undefined): boolean | undefined {
   const inet = families && attributesIn(families, 0, INET).get(AF_INET);
   const values = inet && attributesIn(inet, 0, INET_CONF).get(rt.IFLA_INET_CONF);

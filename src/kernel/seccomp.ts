@@ -1,7 +1,7 @@
 /**
- * A deny list of system calls for every thread of this process, and for every program that it will start: it cannot be
- * made to do what it never does. A denied call fails with EPERM. The kernel identifies calls by number, and numbers
- * differ by architecture. Where they are not known here nothing is denied, which the caller can see.
+ * A deny list of system calls for every thread of this process, and for every program that it will start, so that nobody can make it do
+ * what it never does. A denied call fails with EPERM. The kernel identifies calls by number, and numbers differ by architecture. If they
+ * are not known here nothing is denied, which the caller can see.
  */
 import { readdirSync, readlinkSync } from "node:fs";
 
@@ -42,7 +42,7 @@ export function denyCalls(denied: readonly SystemCall[]): boolean {
   const architecture = ARCHITECTURES[process.arch];
   const seccomp = systemCallNumber("seccomp");
   if (architecture === undefined || seccomp === undefined) return false;
-  // libuv aborts where it may not enter a ring that it has. It does without where it could make none.
+  // libuv aborts if it may not enter a ring that it has opened. It does without a ring if it could not open one.
   const kept: SystemCall | undefined = hasRing() ? "io_uring_enter" : undefined;
   const numbers = denied.flatMap((name) => (name === kept ? [] : (systemCallNumber(name) ?? [])));
   const filter = filterOf(architecture, numbers);
@@ -62,7 +62,7 @@ export function hasRing(): boolean {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`) === "anon_inode:[io_uring]";
     } catch {
-      // That of the folder itself.
+      // The directory's own descriptor, which is closed by now.
       return false;
     }
   });

@@ -1,7 +1,7 @@
 /**
- * SockDiag: sockets of the thread's namespace, by sock_diag. A list costs the kernel a walk through the sockets of all
- * namespaces, and one comparison for each of this one; the one socket that receives a packet it looks up as it does for the
- * packet. A kernel may lack it.
+ * SockDiag: sockets of the thread's namespace, by sock_diag. For a list the kernel walks through the sockets of all namespaces, with one
+ * comparison for each of this one; it finds the one socket that receives a packet as it does for the packet itself. A kernel may lack
+ * sock_diag.
  */
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, attributesIn } from "./netlink-message.ts";
@@ -34,7 +34,7 @@ const DESTINATION = 24;
 const CGROUP_ID = 21;
 const PROTOCOLS = { tcp: 6, udp: 17 } as const;
 const STATE_NUMBERS = { connected: 1, unconnected: 7, listening: 10 } as const;
-/** The ends are the packet's for UDP, and the socket's for TCP: the kernel calls it historical. */
+/** For UDP the kernel names the ends as the packet does, and for TCP as the socket does: it calls that historical. */
 const LOCAL_END = { udp: { port: 2, address: 20 }, tcp: { port: 0, address: 4 } } as const;
 
 /** One end of a socket: address bytes and a port. In a filter, a missing part matches any. */
@@ -47,7 +47,7 @@ export interface SocketFilter {
   readonly protocol: keyof typeof PROTOCOLS;
   readonly family: 4 | 6;
   readonly state: keyof typeof STATE_NUMBERS;
-  /** Either end. An IPv4 address also matches an IPv6 socket that speaks IPv4. */
+  /** Which end is compared. An IPv4 address also matches an IPv6 socket that speaks IPv4. */
   readonly end: "local" | "remote";
   readonly address?: Uint8Array;
   readonly port?: number;
@@ -55,7 +55,7 @@ export interface SocketFilter {
 
 interface ListedSocket {
   readonly protocol: SocketFilter["protocol"];
-  /** The control group of version 2 in which it was made; undefined where the kernel does not tell. */
+  /** The version 2 control group in which it was made; undefined if the kernel does not say. */
   readonly controlGroup?: bigint | undefined;
   readonly local: SocketEnd;
   readonly remote: SocketEnd;
@@ -73,10 +73,10 @@ const NO_SOCKET = new Set(["ENOENT"]);
 /** Errors of a kernel without sock_diag. */
 const NO_LIST = new Set(["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 const memory = new NetlinkMemory();
-/** Protocols that the kernel lists. Of others it finds no socket either, which is the same error as that there is none. */
+/** Protocols that the kernel is known to list. For others it finds no socket either, with the same error as if there were none. */
 const listed = new Set<SocketFilter["protocol"]>();
 
-/** Lists those that one of the filters finds; undefined where this kernel has no sock_diag. */
+/** Lists the sockets that one of the filters matches; undefined if this kernel has no sock_diag. */
 export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | undefined {
   const found: ListedSocket[] = [];
   return withSocket((socket) => {
@@ -97,8 +97,8 @@ export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | 
 }
 
 /**
- * Finds the packets, sent from inside and so by way of lo, that a socket receives; undefined where this kernel has no
- * sock_diag. A socket that is bound to another interface is not found.
+ * Finds the packets, sent from inside and so by way of lo, that a socket receives; undefined if this kernel has no sock_diag. A socket that
+ * is bound to another interface is not found.
  */
 function receivedOf(packets: readonly Receiving[]): readonly Receiving[] | undefined {
   const unknown = packets.filter(({ protocol }) => !listed.has(protocol));
@@ -182,15 +182,14 @@ const NET = "/proc/thread-self/net";
 const STATES: Readonly<Record<SocketFilter["state"], string>> = { connected: "01", unconnected: "07", listening: "0A" };
 
 /**
- * The sockets of the thread's namespace with one end at an address or port. Uses sock_diag, or /proc where
- * the kernel lacks it: /proc lists all sockets, so a namespace with very many cannot be read.
- * Lists those that one of the filters finds. Throws if there are more than the limit.
+ * Lists the sockets of the thread's namespace that one of the filters matches: with one end at an address or port. Uses sock_diag, or /proc
+ * if the kernel lacks it: /proc lists all sockets, so a namespace with very many cannot be read. Throws if there are more than the limit.
  */
 export function socketsAt(...filters: readonly SocketFilter[]): readonly ListedSocket[] {
   return listSockets(filters) ?? filters.flatMap(socketsInProc);
 }
 
-/** Finds those of these packets that a socket receives. */
+/** Returns those of these packets that a socket receives. */
 export function receivedBySockets(packets: readonly Receiving[]): readonly Receiving[] {
   return receivedOf(packets) ?? packets.filter(isReceivedInProc);
 }
@@ -202,7 +201,7 @@ function isReceivedInProc({ address, ...where }: Receiving): boolean {
     .some(({ local }) => local.address.equals(target) || local.address.every((byte) => byte === 0));
 }
 
-/** Reads /proc only. */
+/** Lists sockets by reading /proc only. */
 export function socketsInProc({ protocol, family, state, end, address, port }: SocketFilter): ListedSocket[] {
   const wanted = address === undefined ? undefined : Buffer.from(address);
   return (procText(`${NET}/${protocol}${family === 4 ? "" : "6"}`) ?? "")

@@ -1,6 +1,6 @@
 /**
- * SystemCalls: the numbers of the system calls that are made or denied by number. They differ by architecture; on another
- * one than these they are not known, which the caller can see.
+ * SystemCalls: the numbers of the system calls that are made or denied by number. They differ by architecture; on other architectures than
+ * these they are unknown, which the caller can see.
  */
 
 /** Each with its number on x86-64 and on arm64; undefined where the architecture has no such call. */
@@ -52,7 +52,7 @@ export type SystemCall = keyof typeof SYSTEM_CALLS;
 
 const COLUMNS: Readonly<Partial<Record<NodeJS.Architecture, 0 | 1>>> = { x64: 0, arm64: 1 };
 
-/** Undefined where the architecture has no such call, or is not known. */
+/** Undefined if the architecture has no such call, or is not known. */
 export function systemCallNumber(call: SystemCall, architecture = process.arch): number | undefined {
   const column = COLUMNS[architecture];
   return column === undefined ? undefined : SYSTEM_CALLS[call][column];

@@ -1,12 +1,12 @@
 /**
- * UdpWatch: a UDP socket that was made through libc, polled by the event loop. Node reads one packet from a readable
- * socket, and libuv reads on in the same turn while more arrive, up to 32 times, with an object and a call for each. A
- * reader that drains the socket itself lets the watch rest until the next turn: that is cheaper for this socket and
- * does not delay the others. In that turn the reader looks by itself whether more have come, and the watch rests on as long as
- * there were some. Under load that saves three of six system calls for each batch.
+ * UdpWatch: a UDP socket that was made through libc, polled by the event loop. Node reads one packet from a readable socket, and libuv
+ * reads on in the same turn of the event loop while more arrive, up to 32 times, with an object and a call for each. A reader that drains
+ * the socket itself lets the watch rest until the next turn: that is cheaper for this socket and does not delay the others. In that turn
+ * the reader looks by itself whether more packets have come, and the watch rests on as long as there were some. Under load that saves three
+ * of six system calls for each batch.
  *
- * Node has no API for this, only the internal handle. Where a Node version hides it, `isResting` still shows that this
- * turn has had its share, and what libuv delivers meanwhile only costs more.
+ * Node has no API for this, only the internal handle. If a Node version hides it, `isResting` still says that the socket has had its share
+ * of this turn, and packets that libuv delivers meanwhile only cost more.
  */
 import { type RemoteInfo, type Socket, createSocket } from "node:dgram";
 
@@ -25,7 +25,10 @@ export class UdpWatch {
   #isResting = false;
   #isClosed = false;
 
-  /** Takes over the socket. `readOn` is called in the turn after a rest, and returns whether there was anything to read. */
+  /**
+   * Takes ownership of the socket. `readOn` is called in the turn of the event loop after a rest, and returns whether there was anything to
+   * read.
+   */
   constructor(
     fd: number,
     family: 4 | 6,
@@ -48,7 +51,7 @@ export class UdpWatch {
     return this.#isResting;
   }
 
-  /** Leaves incoming packets in the socket until the next turn. */
+  /** Leaves incoming packets in the socket until the next turn of the event loop. */
   rest(): void {
     if (this.#isResting || this.#isClosed) return;
     this.#isResting = true;

@@ -1,7 +1,7 @@
 /**
- * UnixListener: a unix socket at a path that nobody can connect to before its mode is right. The kernel makes the file with the mode
- * that the socket has by then, less the umask, and refuses every connection until the socket listens. So neither a generous
- * umask nor a moment between two calls lets anybody in, and the umask, which all threads share, stays as it is.
+ * UnixListener: a unix socket at a path that nobody can connect to before its mode is right. The kernel makes the file with the mode that
+ * the socket has by then, less the umask, and refuses every connection until the socket listens. So neither a generous umask nor a moment
+ * between two calls lets anybody in, and the umask, which all threads share, stays as it is.
  */
 import { chmodSync, chownSync, fchmodSync } from "node:fs";
 import { codeOf, Fault } from "../base/lib/fault.ts";
@@ -12,8 +12,8 @@ const SHARED_MODE = 0o660;
 const ROOT = 0;
 
 /**
- * Binds a socket to an unused path; the caller has it listen. Only the owner may connect, and with `sharedWith` a group, too: its
- * id, or "own" for that of the process.
+ * Binds a socket to an unused path; the caller then listens on it. Only the owner may connect, and with `sharedWith` a group, too: its id,
+ * or "own" for the group of the process.
  */
 export function bindUnix(path: string, type: number, sharedWith?: number | "own"): number {
   const fd = socket(AF_UNIX, type);
@@ -28,7 +28,10 @@ export function bindUnix(path: string, type: number, sharedWith?: number | "own"
   }
 }
 
-/** The group comes before the mode, which would be for another one. Where it cannot be given away, only root's group has access. */
+/**
+ * Changes the group before the mode, which would otherwise apply to another group. If the group cannot be changed, only root's group has
+ * access.
+ */
 function share(path: string, group: number | "own"): void {
   try {
     if (group !== "own") chownSync(path, ROOT, group);
@@ -42,7 +45,7 @@ const FAMILY_BYTES = 2;
 /** The kernel's limit. */
 const PATH_BYTES_MAX = 108;
 
-/** Takes a path, or an abstract name that begins with "@". Throws if it is neither. */
+/** Encodes a path, or an abstract name that begins with "@". Throws if it is neither. */
 export function unixAddress(name: string): Buffer {
   const bytes = Buffer.from(name);
   const isAbstract = name.startsWith("@");

@@ -1,10 +1,9 @@
 /**
- * Tables of iptables-legacy, read without its program: their names and entries.
- * Running the program takes milliseconds and a process, too much for most namespaces. Root in a container can make
- * tables of any length and change them at any time.
+ * Tables of iptables-legacy, read without its program: their names and entries. Running the program takes milliseconds and a process, too
+ * much for most namespaces. Root in a container can make tables of any length and change them at any time.
  *
- * The kernel has one lock for the tables of a family in all namespaces, which whoever reads or writes one takes. So they are read
- * in a thread of the pool, one after the other, and given up where that takes too long.
+ * The kernel has one lock for the tables of a family in all namespaces, which every reader and writer takes. So the tables are read in a
+ * thread of the pool, one after the other, and the caller stops waiting if that takes too long.
  */
 import { constants, openSync } from "node:fs";
 
@@ -29,18 +28,18 @@ interface Xtable {
   readonly entries: Buffer;
 }
 
-/** The IPv4 tables in use in a namespace; undefined those that are too large, or keep changing while they are read. */
+/** The IPv4 tables in use in a namespace; undefined for those that are too large, or keep changing while they are read. */
 export type Xtables = ReadonlyMap<string, Xtable | undefined>;
 
 const LIST = "/proc/thread-self/net/ip_tables_names";
-/** Names of tables are short, and there are five. */
+/** Large enough for the names of the five tables. */
 const LIST_BYTES = 1024;
 const NONE: Xtables = new Map();
 
-/** Reads that wait for the lock wait here, not in a thread each. */
+/** Reads queue here, so that they do not occupy a thread each while they wait for the lock. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** undefined where others hold the lock for longer than `waitMs`. Reading a table that is not in use would create it. */
+/** Undefined if others hold the lock for longer than `waitMs`. Reading a table that is not in use would create it. */
 export async function readXtables(within: Within, waitMs: number = LIMITS.xtablesMs): Promise<Xtables | undefined> {
   return await new Promise((resolve, reject) => {
     let isLate = false;
@@ -71,7 +70,7 @@ async function readAll(within: Within): Promise<Xtables> {
     for (const table of found) tables.set(table, await readXtable(fd, table));
     return tables;
   } catch (error) {
-    // This kernel has none.
+    // This kernel has no such tables.
     if (names < 0) return NONE;
     throw error;
   } finally {
@@ -80,11 +79,11 @@ async function readAll(within: Within): Promise<Xtables> {
   }
 }
 
-/** undefined if the table is too large, or changes between the calls again and again. */
+/** Undefined if the table is too large, or keeps changing between the calls. */
 async function readXtable(fd: number, table: string): Promise<Xtable | undefined> {
   for (let reads = 0; reads < LIMITS.xtableReads; reads++) {
     const info = await optionInPool(fd, SOL_IP, SO_GET_INFO, requestFor(table, INFO_BYTES), `table ${table}`);
-    // The size is in native byte order, like all that it is compared with.
+    // The size is in native byte order, like everything that it is compared with.
     const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
     const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
     if (bytes > LIMITS.xtableBytes) return undefined;
@@ -94,7 +93,7 @@ async function readXtable(fd: number, table: string): Promise<Xtable | undefined
       const answer = await optionInPool(fd, SOL_IP, SO_GET_ENTRIES, request, `table ${table}`);
       return { info, entries: answer.subarray(ENTRIES_HEADER_BYTES) };
     } catch (error) {
-      // It was changed in between.
+      // The table was changed in between.
       if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
     }
   }

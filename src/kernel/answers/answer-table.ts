@@ -1,6 +1,6 @@
 /**
- * AnswerTable: the kernel's table of answers until the names change, which all namespaces share. What has ended is deleted a little
- * at a time, so that nobody waits for the thousands of names of another container.
+ * AnswerTable: the kernel's table of answers that are valid until the names change; all namespaces share it. Entries of ended generations
+ * are deleted a few at a time, so that nothing waits for the thousands of names of another container.
  */
 import { guard } from "../../base/lib/guard.ts";
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
@@ -12,7 +12,7 @@ import { KEY_BYTES, VALUE_BYTES, COUNT_BYTES, KINDS } from "./layout.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { AnswerKind } from "./kernel-answer.ts";
 
-/** With one system call, in a twentieth of a millisecond. */
+/** One system call deletes these, in a twentieth of a millisecond. */
 const DELETED_AT_ONCE = 64;
 
 export class AnswerTable {
@@ -22,7 +22,7 @@ export class AnswerTable {
   readonly #pool: Pool;
   #isClosed = false;
 
-  /** For so many namespaces. Throws a SystemFault if the kernel refuses. */
+  /** `spaces`: the number of namespaces. Throws a SystemFault if the kernel refuses. */
   constructor(spaces: number, limits: PoolLimits) {
     this.#pool = new Pool(limits);
     this.map = createMap({
@@ -36,7 +36,7 @@ export class AnswerTable {
     this.writer = new ElementWriter(this.map, KEY_BYTES, VALUE_BYTES);
   }
 
-  /** How many entries one namespace has. */
+  /** The entries of one namespace count against its share. */
   open(): Share {
     return this.#pool.open();
   }
@@ -45,7 +45,7 @@ export class AnswerTable {
     return readElement(this.map, key, into);
   }
 
-  /** Deletes entries whose generation has ended, the first of them at once, and gives back their share. */
+  /** Deletes entries whose generation has ended, the first of them at once, and releases their share. */
   delete(keys: KeyList, share: Share): void {
     inSlices(this.#deleting(keys, share)).catch((error: unknown) => guard.report(error, "timer"));
   }
@@ -66,19 +66,19 @@ export class AnswerTable {
   }
 }
 
-/** The kind of our own probes, which are not counted. */
+/** The kind of dns11's own probes, which are not counted. */
 export const OWN_KIND = 0;
 const REST = KINDS - 1;
 
 /**
- * The answers of all namespaces, counted by the program for each kind of answer. There are few kinds, because
- * few types and sources have answers that are repeated; of too many, the rest is one.
+ * Counts the answers of all namespaces by kind, in memory that the program writes. There are few kinds, because few types and sources have
+ * answers that are repeated; if there are too many, the rest shares one kind.
  */
 export class AnswerKinds {
   readonly #memory: DataView;
   readonly #numbers = new Map<string, number>();
   readonly #kinds: AnswerKind[] = [];
-  /** The number that was asked for last: after a change of names it is most often the same again. */
+  /** The number that was looked up last: after a change of names most lookups are for the same one. */
   #last: number = REST;
   /** The number of answers of each kind that were taken. */
   readonly #taken = new Float64Array(KINDS);
@@ -88,7 +88,7 @@ export class AnswerKinds {
     this.#kinds[REST] = { type: 0, rcode: 0, source: LOCAL_SOURCE.rule };
   }
 
-  /** Its number, for the program. */
+  /** The number of a kind, for the program. */
   numberOf({ type, rcode, source }: AnswerKind): number {
     const last = this.#kinds[this.#last];
     if (last?.type === type && last.rcode === rcode && last.source === source) return this.#last;
@@ -102,7 +102,7 @@ export class AnswerKinds {
     return (this.#last = number);
   }
 
-  /** Undefined for our own probes. */
+  /** The kind of a number; undefined for dns11's own probes. */
   kindOf(number: number): AnswerKind | undefined {
     return this.#kinds[number];
   }

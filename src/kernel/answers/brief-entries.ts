@@ -1,7 +1,7 @@
 /**
- * BriefEntries: what the kernel answers one namespace for some seconds: cached replies, and failures, when they are asked for
- * twice in a period of 8.6 s. The key of each entry has the period in it, so it is found for that long at most, and is never
- * changed. It is deleted a second after its period or its generation has ended: then no program can still be reading it.
+ * BriefEntries: what the kernel answers one namespace for some seconds: cached replies, and failures, when they are queried twice in a
+ * period of 8.6 s. The key of each entry contains the period, so it is found for that long at most, and is never changed. It is deleted a
+ * second after its period or its generation has ended: then no program can still be reading it.
  */
 import type { Share } from "../../base/lib/share.ts";
 import { RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
@@ -31,14 +31,14 @@ import {
 const WITH_DNSSEC = 1;
 const UNCHECKED = 2;
 const NS_PER_MS = 1_000_000;
-/** A time that does not come. */
+/** A time that is never reached. */
 const EVER = 2n ** 63n;
 const ROUND_NS = 5_000_000_000;
-/** After the end of an entry. */
+/** How long after its end an entry is deleted. */
 const GRACE_NS = 1_000_000_000;
-/** A reply that ends sooner is not worth the call. */
+/** A reply that expires sooner is not worth the system call. */
 const WORTH_MS = 500;
-/** Turns of two generations are not neighbours. */
+/** Keeps the periods of two generations apart. */
 const GENERATION_TURNS = 37;
 
 /** Writes an entry. */
@@ -54,9 +54,9 @@ interface EntryTable {
   readonly writer: EntryWriter;
   read(key: Uint8Array, into: Uint8Array): boolean;
   delete(round: BriefRound): void;
-  /** Has all namespaces delete what has ended. */
+  /** Has all namespaces delete their ended entries. */
   sweep(nowNs: number): void;
-  /** These end now, and their namespace is closed. */
+  /** Ends these entries now, because their namespace is closed. */
   retire(entries: BriefEntries, rounds: readonly BriefRound[], share: Share): void;
 }
 
@@ -66,16 +66,16 @@ export interface BriefEntriesParts {
   readonly table: EntryTable;
   readonly kinds: AnswerKinds;
   readonly share: Share;
-  /** That of the space, now. */
+  /** The current generation of the space. */
   readonly generation: () => number;
-  /** Called before entries are deleted, which nobody can read afterwards. */
+  /** Called before entries are deleted: after that nobody can read them. */
   readonly onEnding: () => void;
 }
 
 export class BriefEntries {
   readonly #parts: BriefEntriesParts;
   #asked: AskedQuestions | undefined;
-  /** The oldest first; more is written into the last one. */
+  /** The oldest first; new entries are written into the last one. */
   #rounds: BriefRound[] = [];
   #roundsBegun = 0;
 
@@ -83,12 +83,12 @@ export class BriefEntries {
     this.#parts = parts;
   }
 
-  /** The number of entries, with those that have ended. */
+  /** The number of entries, including those that have ended. */
   get size(): number {
     return this.#rounds.reduce((sum, { keys }) => sum + keys.count, 0);
   }
 
-  /** Notes the question; returns whether it was asked before in its period, and its answer is wanted. */
+  /** Notes the question. Returns whether it was asked before in its period, so that its answer is worth an entry. */
   isAskedAgain(question: AskedQuestion): boolean {
     const { nameBytes, type } = question;
     if (nameBytes > NAME_BYTES_MAX || nameBytes === 0) return false;
@@ -98,7 +98,7 @@ export class BriefEntries {
     return (this.#asked ??= new AskedQuestions()).isAskedAgain(number, turn);
   }
 
-  /** Of the last question. */
+  /** Adds an entry for the last question. */
   remember(answer: BriefKernelAnswer): boolean {
     const bytes = answer.to - answer.from;
     const records = answer.answers + answer.authorities + answer.additionals;
@@ -108,7 +108,7 @@ export class BriefEntries {
     this.sweep(nowNs);
     const round = this.#roundAt(nowNs);
     if (round === undefined || round.isFull || !this.#takeShare(nowNs)) {
-      // Not tried again in this period.
+      // The question is not tried again in this period.
       this.#asked?.settle();
       return false;
     }
@@ -128,7 +128,7 @@ export class BriefEntries {
     return true;
   }
 
-  /** Deletes what nobody can be reading any more. */
+  /** Deletes the entries that no program can be reading any more. */
   sweep(nowNs: number): void {
     const last = this.#rounds.at(-1);
     if (last === undefined) return;
@@ -159,7 +159,7 @@ export class BriefEntries {
     return this.#parts.table.read(key, into) ? key : undefined;
   }
 
-  /** Passes the key of each failure that was the answer since the last call, and how often; its value is in `into`. */
+  /** Passes the key of each failure that was the answer since the last call, and how often; `into` then has its value. */
   takeFailed(into: Buffer, visit: (key: Buffer, times: number) => void): void {
     for (const round of this.#rounds) {
       for (const entry of round.failing) {
@@ -172,7 +172,7 @@ export class BriefEntries {
     }
   }
 
-  /** Its namespace is gone, or no longer served by the kernel. */
+  /** The namespace is gone, or the kernel no longer answers for it. */
   close(): void {
     const { table, share } = this.#parts;
     table.retire(this, this.#rounds, share);
@@ -192,7 +192,7 @@ export class BriefEntries {
   #takeShare(nowNs: number): boolean {
     const { share, table } = this.#parts;
     if (share.take(1)) return true;
-    // Others may hold what has ended.
+    // Other namespaces may hold entries that have ended.
     table.sweep(nowNs);
     return share.take(1);
   }
@@ -231,13 +231,16 @@ export class BriefEntries {
   }
 }
 
-/** Some of the first label, so that the names of one lookup through a search list end together. As the program calculates it. */
+/**
+ * When the periods of a name begin: it depends on the first bytes of the first label, so that the names of one lookup through a search list
+ * end together. The program calculates it in the same way.
+ */
 function phaseOf(question: AskedQuestion): number {
   const labelBytes = (question.name[0] as number) + 1;
   return Math.imul(sumOf(question, Math.min(labelBytes, PHASE_BYTES)), PHASE_FACTOR) >>> 0;
 }
 
-/** The sum of so many bytes of the name as words of 32 bits. */
+/** The sum of the first bytes of the name, as words of 32 bits. */
 function sumOf({ name }: AskedQuestion, bytes: number): number {
   let sum = 0;
   for (let at = 0; at < bytes; at++) sum = (sum + ((name[at] as number) << ((at & 3) * 8))) | 0;
@@ -265,12 +268,12 @@ function ns(time: number): bigint {
 const READINGS = 10;
 const startNs = readStart();
 
-/** Exact to a few nanoseconds in the first hundred days of the machine, and to a microsecond for ever. */
+/** Exact to a few nanoseconds in the first hundred days after the machine has booted, and to a microsecond for ever. */
 export function monotonicNs(): number {
   return startNs + performance.now() * NS_PER_MS;
 }
 
-/** Of several readings of both clocks the one that took least: a busy machine may take the processor away between the two. */
+/** Of several readings of both clocks, uses the one that took least time: a busy machine may run another program between the two. */
 function readStart(): number {
   let bestNs = 0n;
   let leastNs: bigint | undefined;
@@ -292,16 +295,19 @@ function readStart(): number {
  */
 const FIRST = 256;
 const MOST = 4_096;
-/** Slots in which a question may be. */
+/** The number of slots in which a question may be. */
 const WAYS = 4;
-/** A slot has the upper bits of the question, of the turn, and whether the kernel has its answer. The lower bits say which slots. */
+/**
+ * The bits of a slot: the upper ones of the question's number, the period, and whether the kernel has the answer. The lower bits of the
+ * number select the slots.
+ */
 const QUESTION_BITS = 0xffff_fc00;
 const TURN_BITS = 0x1ff << 1;
 const SETTLED = 1;
 
 export class AskedQuestions {
   #slots = new Uint32Array(FIRST);
-  /** How many have displaced others of the same turn since the last growth. */
+  /** How many questions have displaced others of the same period since the last growth. */
   #crowded = 0;
   /** The slot of the last question. */
   #at = 0;
@@ -327,7 +333,7 @@ export class AskedQuestions {
     return false;
   }
 
-  /** The kernel has the answer to the last question. */
+  /** Notes that the kernel has the answer to the last question. */
   settle(): void {
     this.#slots[this.#at] = (this.#slots[this.#at] as number) | SETTLED;
   }
@@ -340,7 +346,7 @@ export class AskedQuestions {
   }
 }
 
-/** Questions of one time may be in two turns, because those of each name begin at another time. */
+/** Questions of one time may be in two periods, because the periods of each name begin at another time. */
 function isOld(known: number, present: number): boolean {
   const behind = (present - (known & TURN_BITS)) & TURN_BITS;
   return behind !== 0 && behind !== 1 << 1 && behind !== TURN_BITS;

@@ -4,7 +4,7 @@
 import { KeyList } from "./key-list.ts";
 import { BRIEF_KEY_BYTES, ROUND_INDEX_MAX } from "./layout.ts";
 
-/** A failure, and how many of its answers have been taken. */
+/** A failure, and how many times its answer has been counted. */
 interface FailingEntry {
   readonly index: number;
   taken: number;
@@ -14,7 +14,7 @@ export class BriefRound {
   readonly number: number;
   readonly generation: number;
   readonly beganNs: number;
-  /** When nobody can be reading its entries any more; undefined as long as more are written. */
+  /** When no program can be reading its entries any more; undefined while entries are added. */
   endNs: number | undefined;
   readonly failing: FailingEntry[] = [];
   readonly keys = new KeyList(BRIEF_KEY_BYTES);

@@ -1,6 +1,6 @@
 /**
- * BriefTable: the kernel's table of answers for some seconds, which all namespaces share. What a namespace leaves behind is deleted a
- * little later, because a program may still be reading it.
+ * BriefTable: the kernel's table of answers that are valid for some seconds; all namespaces share it. The entries of a closed namespace are
+ * deleted a little later, because a program may still be reading them.
  */
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../bpf.ts";
@@ -9,9 +9,9 @@ import { BriefEntries, type BriefEntriesParts } from "./brief-entries.ts";
 import type { BriefRound } from "./brief-round.ts";
 import { BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES } from "./layout.ts";
 
-/** By a timer, which may come some of a turn of the event loop too soon. */
+/** Longer than the second that entries need, because a timer may fire a little early. */
 const RETIRED_MS = 2_000;
-/** Looking for room in all namespaces is not done for each reply. */
+/** Looking for room in all namespaces costs too much to do it for each reply. */
 const SWEEP_NS = 1_000_000_000;
 
 export class BriefTable {
@@ -22,7 +22,7 @@ export class BriefTable {
   readonly #retired = new Set<NodeJS.Timeout>();
   #sweptNs = 0;
 
-  /** For so many namespaces. Throws a SystemFault if the kernel refuses. */
+  /** `spaces`: the number of namespaces. Throws a SystemFault if the kernel refuses. */
   constructor(spaces: number, limits: PoolLimits) {
     this.#pool = new Pool(limits);
     this.map = createMap({
@@ -36,7 +36,6 @@ export class BriefTable {
     this.writer = new ElementWriter(this.map, BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES);
   }
 
-  /** The entries of one namespace. */
   open(parts: Pick<BriefEntriesParts, "space" | "kinds" | "generation" | "onEnding">): BriefEntries {
     const entries = new BriefEntries({ ...parts, table: this, share: this.#pool.open() });
     this.#open.add(entries);
@@ -51,14 +50,14 @@ export class BriefTable {
     deleteElements(this.map, keys.bytes, BRIEF_KEY_BYTES, keys.count);
   }
 
-  /** Has all namespaces delete what has ended. */
+  /** Has all namespaces delete their ended entries. */
   sweep(nowNs: number): void {
     if (nowNs - this.#sweptNs < SWEEP_NS) return;
     this.#sweptNs = nowNs;
     for (const entries of this.#open) entries.sweep(nowNs);
   }
 
-  /** These end now, and their namespace is closed. */
+  /** Ends these entries now, because their namespace is closed. */
   retire(entries: BriefEntries, rounds: readonly BriefRound[], share: Share): void {
     this.#open.delete(entries);
     const held = rounds.filter(({ keys }) => keys.count > 0);

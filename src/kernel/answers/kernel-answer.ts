@@ -1,12 +1,12 @@
 /**
- * KernelAnswerMemory: the answers of one namespace that the kernel repeats without asking the process. A kernel answer goes
- * from the query side, which has written it, to this memory, which the container side provides; what the kernel has
- * answered with it comes back to the history. Names may change at any time: then everything is forgotten.
+ * KernelAnswerMemory: the answers of one namespace that the kernel repeats without the process. The query side writes an answer and gives
+ * it to this memory, which the container side provides; the queries that the kernel has answered with it come back to the history. Names
+ * may change at any time: then all answers are forgotten.
  */
 
 import type { LocalSource } from "../../base/model/local-source.ts";
 
-/** An answer that is the same for everyone in the namespace until the names change. */
+/** An answer that is the same for every client in the namespace until the names change. */
 export interface KernelAnswer {
   readonly type: number;
   /** Lower-case wire labels without the root label; only the first `nameBytes` bytes are valid. */
@@ -15,42 +15,42 @@ export interface KernelAnswer {
   readonly labels: number;
   readonly rcode: number;
   readonly isAuthoritative: boolean;
-  /** Numbers of records. */
+  /** The numbers of records. */
   readonly answers: number;
   readonly authorities: number;
   /** The records: all that follows the question, without OPT. */
   readonly message: Uint8Array;
   readonly from: number;
   readonly to: number;
-  /** The size of each answer, if each reply has them in another order; else 0. */
+  /** The size of each answer's data, if each reply has the answers in another order; else 0. */
   readonly shuffledBytes: number;
-  /** Where it comes from; undefined for a probe of our own, which is neither counted nor recorded. */
+  /** Where it comes from; undefined for dns11's own probe, which is neither counted nor recorded. */
   readonly source: LocalSource | undefined;
 }
 
 /** An answer that the kernel repeats for some seconds, and counts: a reply of the cache, or a failure. */
 export interface BriefKernelAnswer extends Omit<KernelAnswer, "shuffledBytes" | "source"> {
   readonly source: LocalSource | "cache";
-  /** To its client it is a failure: each query that gets it is counted. */
+  /** The client sees a failure, so each query that gets it is counted. */
   readonly isFailure: boolean;
   readonly additionals: number;
-  /** So many of the last records are addresses, of which another one is the first each time. */
+  /** How many of the last records are addresses that change their order each time. */
   readonly rotated: number;
-  /** Of a reply of the cache, offsets of the TTLs from `from`, in order; only as many are valid as there are records. */
+  /** The offsets of the TTLs of a cached reply, from `from` and in order; only as many are valid as there are records. */
   readonly ttlOffsets: readonly number[];
-  /** The reply was to a query with DO, and with CD. */
+  /** Whether the reply was to a query with DO; then whether with CD. */
   readonly isDnssecOk: boolean;
   readonly isUnchecked: boolean;
-  /** The records were validated: AD is set for whoever requests it. */
+  /** The records were validated: AD is set for clients that request it. */
   readonly isAuthentic: boolean;
-  /** Of a reply of the cache: its TTLs began to count so long ago, and for so long nothing else changes. */
+  /** For a cached reply: how long ago its TTLs began to count, and for how long nothing else changes. */
   readonly lasting: { readonly sinceMs: number; readonly forMs: number } | undefined;
 }
 
 /** A question as the kernel distinguishes it; only the first `nameBytes` bytes of the name are valid. */
 export type AskedQuestion = Pick<BriefKernelAnswer, "type" | "name" | "nameBytes" | "isDnssecOk" | "isUnchecked">;
 
-/** What answers have in common that are counted together. */
+/** What is the same for answers that are counted together. */
 export interface AnswerKind {
   readonly type: number;
   readonly rcode: number;
@@ -74,9 +74,9 @@ export interface KernelAnswerMemory {
   readonly answeredFromCache: number;
   /** Whether there are records of single queries. */
   isRecording: boolean;
-  /** Called before records can no longer be read, because their answers have ended. */
+  /** Called before records of queries are lost, because their answers have ended. */
   onEnding: (() => void) | undefined;
-  /** The same of failures. */
+  /** Called before counts of failures are lost, because their answers have ended. */
   onFailuresEnding: (() => void) | undefined;
   /**
    * Passes the queries since the last call, oldest first; what is passed is valid during the call only. Returns how
@@ -85,9 +85,9 @@ export interface KernelAnswerMemory {
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
   /** Passes each failure that the kernel has answered since the last call, and how often. */
   takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void;
-  /** Leaves queries from these source ports to the process, and from some others. */
+  /** Leaves queries from these source ports to the process; others with the same last eight bits go there, too. */
   leave(ports: Iterable<number>): void;
-  /** Returns whether the kernel repeats this answer from now on. As below, it is valid during the call only. */
+  /** Has the kernel repeat this answer from now on; returns whether it does. The answer is valid during the call only. */
   remember(answer: KernelAnswer): boolean;
   /** Whether the question has been asked often enough that its answer is worth remembering for some seconds. */
   isAskedAgain(question: AskedQuestion): boolean;

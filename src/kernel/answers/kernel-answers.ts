@@ -1,10 +1,10 @@
 /**
- * KernelAnswers: the program of answers.bpf.c and its tables, loaded once. Each namespace gets a space in them and a link
- * of its own. The link's program is ten instructions: it lets the process's own queries pass, says which space, and calls the shared one. So the identity
- * of a namespace is in what is attached to its lo, and nothing that a packet has can change it.
+ * KernelAnswers: the program of answers.bpf.c and its tables, loaded once. Each namespace gets a space in them and a link of its own. The
+ * link's program is ten instructions: it lets the process's own queries pass, says which space it is, and calls the shared program. So the
+ * identity of a namespace is in what is attached to its lo, and no content of a packet can change it.
  *
- * An entry is never changed, and its memory is used again only after the generation of its space has ended. So the
- * program notices if it has read two answers in one, and every answer belongs to one state of the names.
+ * An entry is never changed, and its memory is used again only after the generation of its space has ended. So the program notices if it
+ * has read parts of two answers, and every answer belongs to one state of the names.
  */
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import { inSlices } from "../../base/lib/slices.ts";
@@ -18,7 +18,7 @@ import { COUNT_BYTES, KINDS, SPACE_BYTES, STYLE, SPACE } from "./layout.ts";
 import { LinkThread } from "./link-thread.ts";
 import { INSTRUCTIONS, MAP_REFERENCES } from "./program.ts";
 
-/** 36 KiB. */
+/** Mapping these takes 36 KiB. */
 const SPACES_FIRST = 64;
 
 const INSTRUCTION_BYTES = 8;
@@ -26,13 +26,13 @@ const INSTRUCTION_BYTES = 8;
 /** The offset of cb[0] in struct __sk_buff. */
 const CB_OFFSET = 48;
 
-/** The offset of mark there. */
+/** The offset of mark in struct __sk_buff. */
 const MARK_OFFSET = 8;
 
 /** The helper bpf_tail_call. */
 const TAIL_CALL = 12;
 
-/** The instruction's number is a descriptor. */
+/** In an instruction that loads a map, this register value says that the number is a descriptor. */
 const PSEUDO_MAP_FD = 1;
 
 /** What the program of one link is made of. */
@@ -47,9 +47,8 @@ interface LinkProgram {
 const LICENSE = "Dual BSD/GPL";
 
 export interface KernelAnswersLimits {
-  /** Namespaces. */
   readonly spaces: number;
-  /** Answers until the names change, and for some seconds. */
+  /** Entries with answers until the names change; then entries with answers for some seconds. */
   readonly answers: PoolLimits;
   readonly brief: PoolLimits;
 }
@@ -61,7 +60,7 @@ export class KernelAnswers {
   readonly #answers: AnswerTable;
   readonly #brief: BriefTable;
   readonly #counts: number;
-  /** The links' programs call through it. The kernel empties it when no process has it open any more. */
+  /** The map through which the links' programs call the shared program. The kernel empties it when no process has it open any more. */
   readonly #calls: number;
   readonly #memory: SpaceMemory;
   readonly #links = new LinkThread();
@@ -69,7 +68,6 @@ export class KernelAnswers {
   readonly #open = new Set<KernelSpace>();
   #style = 0;
 
-  /** Throws a SystemFault if the kernel refuses. */
   constructor({ spaces, answers, brief }: KernelAnswersLimits) {
     const opened: number[] = [];
     const keep = (fd: number): number => (opened.push(fd), fd);
@@ -119,7 +117,7 @@ export class KernelAnswers {
     this.#free = Array.from({ length: spaces }, (_, index) => spaces - 1 - index);
   }
 
-  /** Sets how the process answers from now on; all answers end. */
+  /** Sets how the process answers from now on, and ends all answers. */
   setStyle({ compresses, ignoresCase, speaksEdns }: ReplyStyle): void {
     const isLiteral = !compresses || !ignoresCase;
     this.#style = (isLiteral ? STYLE.literal : 0) | (speaksEdns ? 0 : STYLE.noEdns);
@@ -128,8 +126,8 @@ export class KernelAnswers {
   }
 
   /**
-   * The answers of one namespace; undefined if all spaces are taken. It takes no queries yet. `mark`: of the process's own queries to
-   * Docker's resolver.
+   * Opens the answers of one namespace, which takes no queries yet; undefined if all spaces are taken. `mark`: the mark of the process's
+   * own queries to Docker's resolver.
    */
   open(mark?: number): KernelSpace | undefined {
     const index = this.#free.pop();
@@ -163,19 +161,19 @@ export class KernelAnswers {
   }
 
   /**
-   * The programs take the place of those of the process that is replaced. Not before the keeper has copies of what they
-   * need: if this process dies, queries go on through them until the old one has put its own back.
+   * Replaces the programs of the previous process by those of this one. The keeper must have copies of what they need before: if this
+   * process dies, queries go through them until the old process has put its own programs back.
    */
   async takePlaces(): Promise<void> {
     await inSlices(placing([...this.#open].filter(({ isInPlace }) => !isInPlace)));
   }
 
-  /** Ends all answers of all namespaces at once: what the names are may have changed. */
+  /** Ends all answers of all namespaces at once, because names may have changed. */
   forgetAll(): void {
     for (const space of this.#open) space.forget();
   }
 
-  /** Before this process exits. */
+  /** Call it before this process exits. */
   async settled(): Promise<void> {
     await this.#links.loaded();
   }
@@ -192,12 +190,7 @@ function* placing(spaces: Iterable<KernelSpace>): Generator<void> {
   for (const space of spaces) yield space.takePlace();
 }
 
-/**
- * The shared program with the descriptors of its maps in it, and the program of one link, which is so
- * short that it is written here.
- *
- * The shared program, with the descriptors of its maps.
- */
+/** The shared program, with the descriptors of its maps in it. The program of one link is so short that it is written here. */
 function sharedProgram(maps: Readonly<Record<"answers" | "brief" | "counts" | "spaces", number>>): Buffer {
   const instructions = Buffer.from(INSTRUCTIONS, "base64");
   for (const [index, map] of MAP_REFERENCES) setMap(instructions, index, maps[map]);
@@ -222,7 +215,7 @@ function spaceProgram({ index, mark, calls }: LinkProgram): Buffer {
     // r3 = 0; tail_call(r1, r2, r3)
     instruction(0xb7, 3, 0, 0, 0),
     instruction(0x85, 0, 0, 0, TAIL_CALL),
-    // Nothing is there: the packet goes its way (TCX_NEXT).
+    // If the map has no program, the packet goes its way (TCX_NEXT).
     instruction(0xb7, 0, 0, 0, -1),
     instruction(0x95, 0, 0, 0, 0),
   ]);
@@ -247,23 +240,23 @@ function setMap(instructions: Buffer, index: number, map: number): void {
 }
 
 /**
- * The map of the spaces as memory of this process. The kernel makes every page of a mapping resident at once,
- * and all of the map is 2.3 MB; so only its beginning is mapped, which is enough for as many spaces as were ever open at
- * the same time, and twice as much when that is too little. What was mapped before stays: views point into it.
+ * The map of the spaces as memory of this process. The kernel makes every page of a mapping resident at once, and the whole map has 2.3 MB.
+ * So only its beginning is mapped, enough for as many spaces as were ever open at the same time, and twice as much when that is too little.
+ * Earlier mappings stay: views point into them.
  */
 class SpaceMemory {
   readonly #map: number;
   readonly #spaces: number;
   #memory: ArrayBuffer;
 
-  /** `map` is its descriptor, for so many spaces. Throws a SystemFault if the kernel refuses. */
+  /** `map` is its descriptor, `spaces` their number. Throws a SystemFault if the kernel refuses. */
   constructor(map: number, spaces: number) {
     this.#map = map;
     this.#spaces = spaces;
     this.#memory = this.#mapped(SPACES_FIRST);
   }
 
-  /** Throws a SystemFault where there is no memory for it. */
+  /** Throws a SystemFault if there is not enough memory. */
   viewOf(index: number): DataView {
     this.#reach(index);
     return new DataView(this.#memory, index * SPACE_BYTES, SPACE_BYTES);

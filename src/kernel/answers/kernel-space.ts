@@ -1,6 +1,4 @@
-/**
- * KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that says which they are.
- */
+/** KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that selects them. */
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { HEADER_BYTES, writeCounts } from "../../base/dns/header.ts";
@@ -49,10 +47,10 @@ const MESSAGE_BYTES_MAX =
 const TICK_BITS = 20n;
 const TICK_MS = 1.048_576;
 
-/** A time of this age is rather one in the future: the clock had not yet been read when the record was made. */
+/** A record that seems older than this is rather in the future: it was made after the clock had been read. */
 const AGE_MAX = 0x8000_0000;
 
-/** What a record has of the generation. */
+/** The bits of the generation that a record has. */
 const GENERATION_BITS = 0xff;
 
 interface SpaceParts {
@@ -77,13 +75,13 @@ export class KernelSpace implements KernelAnswerMemory {
   onEnding: (() => void) | undefined;
   onFailuresEnding: (() => void) | undefined;
   #keys = new KeyList(KEY_BYTES);
-  /** Our own queries among those that were answered. */
+  /** How many of the answered queries were dns11's own. */
   #own = 0;
   /** The generation of its entries. */
   #generation: number;
   #link: number | undefined;
   #style = 0;
-  /** The number of all its answers when failures were taken last. */
+  /** The number of all answers when failures were last taken. */
   #failuresTaken = 0n;
   #isInPlace = true;
   #isClosed = false;
@@ -108,17 +106,16 @@ export class KernelSpace implements KernelAnswerMemory {
     this.#records = new AnswerRecords(parts.view);
   }
 
-  /** The program of its link. */
   get program(): number {
     return this.#parts.program;
   }
 
-  /** The descriptors that keep it working: of the link, and of the map that the link's program calls through. */
+  /** The descriptors that keep it working: the link, and the map through which the link's program calls. */
   get held(): readonly number[] {
     return this.#link === undefined ? [] : [this.#link, this.#parts.calls];
   }
 
-  /** Queries answered by the kernel, without our own; and those that it left to the process. */
+  /** Queries that the kernel has answered, without dns11's own. */
   get answered(): number {
     return Number(this.#parts.view.getBigUint64(SPACE.answered, true)) - this.#own;
   }
@@ -131,7 +128,6 @@ export class KernelSpace implements KernelAnswerMemory {
     return Number(this.#parts.view.getBigUint64(SPACE.passed, true));
   }
 
-  /** The number of answers that the kernel has for it. */
   get size(): number {
     return this.#generation === this.#current() ? this.#keys.count : 0;
   }
@@ -166,7 +162,7 @@ export class KernelSpace implements KernelAnswerMemory {
         kind = value[VALUE.kind] as number;
       }
       const known = kinds.kindOf(kind);
-      // Our own probes are not queries of the container.
+      // dns11's own probes are not queries of the container.
       if (known !== undefined) visit(message.answer(known.source, atMs));
       return true;
     });
@@ -175,7 +171,7 @@ export class KernelSpace implements KernelAnswerMemory {
   takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void {
     const answered = this.#parts.view.getBigUint64(SPACE.answered, true);
     if (this.#brief.size === 0 || answered === this.#failuresTaken) return;
-    // An answer is counted in its entry first, so what comes meanwhile is taken now or the next time.
+    // The program counts an answer in its entry first, so an answer that comes meanwhile is taken now or the next time.
     this.#failuresTaken = answered;
     const message = new RepeatedMessage();
     const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
@@ -191,28 +187,25 @@ export class KernelSpace implements KernelAnswerMemory {
     for (const [index, byte] of bits.entries()) this.#parts.view.setUint8(SPACE.own + index, byte);
   }
 
-  /** While it has no answers. */
+  /** May be called only while the space has no answers. */
   setStyle(style: number): void {
     this.#style = style;
     this.#parts.view.setUint32(SPACE.style, style, true);
   }
 
-  /** Attaches to lo of the thread's namespace, and has the thread wait. */
+  /** Attaches the program to lo of the thread's namespace; the thread waits for the kernel. */
   attach(): void {
     this.#link = attachToLoopback(this.#parts.program);
   }
 
-  /** Attaches to lo of the namespace of this descriptor. */
+  /** Attaches the program to lo of the namespace of this descriptor. */
   async attachIn(namespace: number): Promise<void> {
     const link = await this.#parts.links.attach({ namespace, program: this.#parts.program });
     if (this.#isClosed) void closeInPool(link);
     else this.#link = link;
   }
 
-  /**
-   * Goes on with the link of the previous process, which runs that one's program until `takePlace`. The descriptor stays
-   * the caller's.
-   */
+  /** Takes over the link of the previous process, which runs that process's program until `takePlace`. The caller keeps the descriptor. */
   adopt(link: number): void {
     this.#link = duplicate(link);
     this.#isInPlace = false;
@@ -223,33 +216,33 @@ export class KernelSpace implements KernelAnswerMemory {
     return this.#isInPlace;
   }
 
-  /** Has the link run this program: after that of the previous process, or of one that was to be the next. */
+  /** Has the link run this program instead of that of the previous process, or of one that was to be the next. */
   takePlace(): void {
     this.#isInPlace = true;
     try {
       if (this.#link !== undefined) exchangeProgram(this.#link, this.#parts.program);
     } catch {
-      // The link has gone with the namespace, or the next verification shows what is wrong.
+      // The link is gone with its namespace; otherwise the next verification shows what is wrong.
     }
   }
 
-  /** Takes queries; the port is that of the process's socket. */
+  /** Lets the kernel answer queries; `port` is that of the process's socket. */
   serve(port: number): void {
     this.forget();
     this.#setPort(port);
   }
 
-  /** Leaves out of the statistics that many answers, because they were given to dns11's own queries. */
+  /** Leaves this many answers out of the statistics, because they were given to dns11's own queries. */
   discount(queries: number): void {
     this.#own += queries;
   }
 
-  /** Ends all answers at once: what the names are may have changed. */
+  /** Ends all answers at once, because names may have changed. */
   forget(): void {
     Atomics.add(this.#parts.generation, 0, 1);
   }
 
-  /** Has the kernel give this answer from now on. Returns whether it is plain enough, and there is room. */
+  /** Has the kernel give this answer from now on. Returns whether the answer is plain enough and there is room. */
   remember(answer: KernelAnswer): boolean {
     const bytes = answer.to - answer.from;
     if (this.#isClosed || bytes > BODY_BYTES_MAX) return false;
@@ -268,7 +261,7 @@ export class KernelSpace implements KernelAnswerMemory {
   }
 
   isAskedAgain(question: AskedQuestion): boolean {
-    // What is repeated letter by letter, or without EDNS, is the process's.
+    // The process answers where replies keep the letter case of the query, or have no EDNS.
     return !this.#isClosed && this.#style === 0 && this.#brief.isAskedAgain(question);
   }
 
@@ -288,7 +281,7 @@ export class KernelSpace implements KernelAnswerMemory {
     this.#parts.onClose();
   }
 
-  /** Kinds may run out; whether an entry is of the cache is in its codes. */
+  /** The numbers of kinds may run out, so the codes of an entry say whether it is a cached reply. */
   #sourceOf(reply: Buffer): RepeatedAnswer["source"] {
     if (((reply[BRIEF_VALUE.codes] as number) & LOCAL) === 0) return "cache";
     return this.#parts.kinds.kindOf(reply[BRIEF_VALUE.kind] as number)?.source ?? LOCAL_SOURCE.rule;
@@ -302,9 +295,9 @@ export class KernelSpace implements KernelAnswerMemory {
     this.#parts.view.setUint16(SPACE.port, port, false);
   }
 
-  /** Deletes what has been forgotten. */
+  /** Deletes the entries of ended generations. */
   #reclaim(): void {
-    // What was answered from these entries can only be read while they exist.
+    // Queries that were answered from these entries can only be read while the entries exist.
     this.onEnding?.();
     this.#generation = this.#current();
     if (this.#keys.count === 0) return;
@@ -328,9 +321,9 @@ export class KernelSpace implements KernelAnswerMemory {
 }
 
 /**
- * The last queries of one namespace that the kernel has answered, in memory that the program writes: which
- * entry, and when. The program replaces the oldest record and tells no one, so reading is optional and costs a query
- * nothing; what was replaced in between is counted.
+ * The last queries of one namespace that the kernel has answered, in memory that the program writes: which entry, and when. The program
+ * replaces the oldest record without a notice, so reading is optional and costs a query nothing; records that were replaced before they
+ * were read are counted.
  */
 class AnswerRecords {
   readonly #view: DataView;
@@ -338,7 +331,7 @@ class AnswerRecords {
   /** The number of the next query to be read. */
   #next = 0;
 
-  /** Takes the records of a space that nothing uses yet. */
+  /** The space must not be in use yet. */
   constructor(view: DataView) {
     this.#view = view;
     this.isOn = false;
@@ -349,7 +342,6 @@ class AnswerRecords {
     return this.#isOn;
   }
 
-  /** Applies from now on. */
   set isOn(isOn: boolean) {
     if (isOn && !this.#isOn) this.#next = this.#answered;
     this.#isOn = isOn;
@@ -372,7 +364,7 @@ class AnswerRecords {
       const [low, time] = [this.#view.getUint32(at, true), this.#view.getUint32(at + 4, true)];
       const lap = (Math.floor(number / RECORDS) + 1) & 0xff;
       const age = (now - time) >>> 0;
-      // Another lap has been recorded meanwhile, or this one not yet.
+      // The record has been replaced meanwhile, or has not been written yet.
       const atMs = nowMs - (age < AGE_MAX ? age * TICK_MS : 0);
       if (low >>> 24 !== lap || !visit(low & 0xffff, (low >>> 16) & GENERATION_BITS, atMs)) lost++;
     }
@@ -385,8 +377,8 @@ class AnswerRecords {
 }
 
 /**
- * An answer of the kernel as a message, for those who record it. It has no id and no flags, and the name
- * in lower case: of the queries that it answers, the kernel keeps nothing.
+ * An answer of the kernel as a message, for observers that record it. It has no id and no flags, and the name in lower case: the kernel
+ * keeps nothing else of the queries that it answers.
  */
 class RepeatedMessage {
   readonly #message = Buffer.alloc(MESSAGE_BYTES_MAX);
@@ -394,7 +386,7 @@ class RepeatedMessage {
   #rcode = 0;
   #nameEnd = 0;
   #length = 0;
-  /** The entry of which it is the answer. */
+  /** The entry that the message was written from. */
   entry = -1;
 
   /** Writes the message from the key and the value of an entry. */
@@ -405,7 +397,7 @@ class RepeatedMessage {
     this.#write(entry, key, value, VALUE.body, value[VALUE.bytes] as number);
   }
 
-  /** The same for one of the other table, with the TTLs that it had when it was written. */
+  /** Writes the message of an entry of the table of brief answers, with the TTLs that it had when it was written. */
   writeBrief(entry: number, key: Buffer, value: Buffer): void {
     const { answers, authorities, additionals, codes, body, bytes } = BRIEF_VALUE;
     const [inAnswer, inAuthority, beside] = [value[answers], value[authorities], value[additionals]] as [

@@ -19,7 +19,7 @@ export class KeyList {
     return this.#count;
   }
 
-  /** All of them; what follows is not in use. */
+  /** The bytes of all keys. */
   get bytes(): Buffer {
     return this.#bytes;
   }
@@ -39,14 +39,14 @@ export class KeyList {
   }
 }
 
-/** What the name of a question is written from; only its first `nameBytes` bytes are valid. */
+/** The question that a key is written for; only the first `nameBytes` bytes of the name are valid. */
 interface KeyedQuestion {
   readonly type: number;
   readonly name: Uint8Array;
   readonly nameBytes: number;
 }
 
-/** Writes struct question. What follows it in a longer key is zero. */
+/** Writes struct question. In a longer key, the bytes after it are zero. */
 export function writeQuestion(
   key: Buffer,
   space: number,

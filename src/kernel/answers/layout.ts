@@ -30,9 +30,9 @@ export const KINDS = 256;
 /** struct question: the space, its generation, then the name, with the type in its last two bytes. */
 export const KEY_BYTES = 88;
 export const KEY = { space: 0, generation: 4, name: 8, type: 86 } as const;
-/** The limit of a name, without its root label. */
+/** The longest name in a key, without its root label. */
 export const NAME_BYTES_MAX = 77;
-/** Of a name; the program counts the root label, too. */
+/** The most labels of such a name; the program counts the root label, too. */
 export const LABELS_MAX = 35;
 
 /** struct answer: counts of records, lengths and the response code, then all that follows the question, without OPT. */
@@ -48,7 +48,7 @@ export const VALUE = {
   body: 8,
 } as const;
 export const BODY_BYTES_MAX = 112;
-/** A bit of `codes` of both, beside the response code. */
+/** A bit of `codes` in struct answer and struct brief, beside the response code. */
 export const AUTHORITATIVE = 0x80;
 export const RCODE_BITS = 0x0f;
 
@@ -81,7 +81,7 @@ export const BRIEF_VALUE = {
 } as const;
 export const BRIEF_BODY_BYTES_MAX = 232;
 export const BRIEF_RECORDS_MAX = 8;
-/** Further bits of its `codes`. */
+/** Further bits of `codes` in struct brief. */
 export const AUTHENTIC = 0x40;
 export const LOCAL = 0x20;
 /** The number of an entry of this table: this bit, its round, and its index there. */

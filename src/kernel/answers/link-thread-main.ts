@@ -23,7 +23,8 @@ function attach({ namespace, program }: LinkRequest): LinkResult {
 parentPort?.postMessage("loaded");
 parentPort?.on("message", (request: LinkRequest) => {
   const result = attach(request);
-  // It would keep a container's namespace alive. If this fails the thread ends, and nothing else ran in it.
+  // In the namespace of a container, the thread would keep that namespace alive. If this fails the thread ends, and nothing else has run in
+  // it.
   setNetworkNamespace(home);
   parentPort?.postMessage(result);
 });

@@ -1,8 +1,8 @@
 /**
- * LinkThread: attaches programs in a thread of its own. The kernel has whoever attaches one wait for its lock of all
- * interfaces, and then for a grace period of RCU: 14 ms on an idle machine, and longer while other programs change
- * interfaces. Queries must not wait with it. The thread takes 10 MB, so it ends when there has been nothing to attach for
- * a while. Each one leaves some 30 KB behind (koffi), so it stays twice as long each time.
+ * LinkThread: attaches programs in a thread of its own. The kernel makes the caller wait for its lock of all interfaces, and then for a
+ * grace period of RCU: 14 ms on an idle machine, and longer while other programs change interfaces. Queries must not wait for that. The
+ * thread takes 10 MB, so it ends when there has been nothing to attach for a while. Each thread leaves some 30 KB behind (koffi), so each
+ * one waits twice as long as the one before.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -18,23 +18,23 @@ export interface LinkRequest {
   readonly program: number;
 }
 
-/** A thrown Fault would lose its class on the way. */
+/** A thrown Fault would lose its class on the way between threads. */
 export type LinkResult = { readonly link: number } | { readonly reason: string };
 
 const MEMORY_MB_MAX = 16;
 
 export class LinkThread {
   #worker: Worker | undefined;
-  /** The last thread has loaded what it needs, or has ended. */
+  /** Resolves when the last thread has loaded what it needs, or has ended. */
   #loaded: Promise<unknown> = Promise.resolve();
   #starts = 0;
   #idleTimer: NodeJS.Timeout | undefined;
-  /** One after the other, as the kernel does it. */
+  /** Requests run one after the other, as the kernel would do them anyway. */
   #turn: Promise<unknown> = Promise.resolve();
 
   /** Attaches a program to lo of a namespace; returns the descriptor of the link. */
   async attach({ namespace, program }: LinkRequest): Promise<number> {
-    // By the time that the thread reads them, the numbers may be those of other files.
+    // Duplicates, because by the time the thread uses the numbers they may be those of other files.
     const request = { namespace: duplicate(namespace), program: duplicate(program) };
     try {
       const done = this.#turn.then(async () => await this.#ask(request));
@@ -53,7 +53,7 @@ export class LinkThread {
     this.#worker = undefined;
   }
 
-  /** Before this process exits: one whose thread is just loading an addon is aborted. */
+  /** Await it before this process exits: a process whose thread is just loading an addon is aborted. */
   async loaded(): Promise<void> {
     await this.#loaded;
   }
@@ -91,7 +91,7 @@ export class LinkThread {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX },
     });
-    // Whoever waits for it is told; if nobody does, the next one starts it again.
+    // An error ends the thread, and the request that waits for it fails; the next request starts another thread.
     worker.on("error", () => undefined);
     this.#loaded = Promise.race(["message", "exit"].map(async (event) => await once(worker, event))).catch(
       () => undefined,

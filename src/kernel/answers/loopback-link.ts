@@ -1,10 +1,7 @@
-/**
- * LoopbackLink: attaches a program to lo of the thread's namespace.
- */
+/** LoopbackLink: attaches a program to lo of the thread's namespace. */
 import { attachToIngress } from "../bpf.ts";
 import { LOOPBACK_INDEX } from "../rtnetlink-constants.ts";
 
-/** Returns the descriptor of the link. */
 export function attachToLoopback(program: number): number {
   return attachToIngress(program, LOOPBACK_INDEX);
 }
