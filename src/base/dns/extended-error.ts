@@ -14,7 +14,7 @@ export const EXTENDED_ERROR = {
   network: 23,
 } as const;
 
-/** RFC 8914, 4. */
+/** The names of the codes (RFC 8914, 4). */
 const NAMES: ReadonlyMap<number, string> = new Map([
   [0, "other error"],
   [1, "unsupported DNSKEY algorithm"],
@@ -43,7 +43,7 @@ const NAMES: ReadonlyMap<number, string> = new Map([
   [24, "invalid data"],
 ]);
 
-/** The size of its code, which is before the text. */
+/** The size of the code, which precedes the text. */
 export const ERROR_CODE_BYTES = 2;
 /** As much as fits beside the longest name in the smallest reply. */
 const TEXT_MAX = 200;

@@ -51,7 +51,7 @@ export function bareName(name: string): string {
   return name.toLowerCase().replace(/\.$/, "");
 }
 
-/** The same labels in lower case. A length byte is below 64 and not a letter, so folding every byte is right. */
+/** Wire labels in lower case. A length byte is below 64 and not a letter, so folding every byte is right. */
 export function folded(labels: Uint8Array): Uint8Array {
   return labels.map((byte) => FOLD[byte] ?? byte);
 }

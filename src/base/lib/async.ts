@@ -1,6 +1,6 @@
 /**
- * OneAtATime: work that many may request. It begins at once, and requests that come meanwhile share one more round after it, so
- * nothing that they know of is missed.
+ * OneAtATime: work that many callers may request. It begins at once, and requests that come meanwhile share one more run after it, so that
+ * no change that a caller knows of is missed.
  */
 export class OneAtATime {
   readonly #work: () => Promise<void>;
@@ -33,8 +33,8 @@ export class OneAtATime {
 }
 
 /**
- * The end of several works, also of those beside one that has failed: whoever reacts to the failure must not be overtaken by them.
- * Resolves when all have ended; throws the first failure.
+ * Resolves when all have ended, also those beside one that has failed: a caller that reacts to the failure must not be overtaken by the
+ * others. Throws the first failure.
  */
 export async function allDone(works: readonly Promise<unknown>[]): Promise<void> {
   for (const each of await Promise.allSettled(works)) if (each.status === "rejected") throw each.reason;
@@ -78,7 +78,7 @@ export class CoalescedCall<T> {
 
   async #later(): Promise<T> {
     const restMs = this.#lastMs + this.#everyMs - performance.now();
-    // Even with no delay: requests of the same turn share the call.
+    // Even without a delay, so that requests of the same turn of the event loop share the call.
     await new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, restMs)));
     this.#next = undefined;
     this.#lastMs = performance.now();
@@ -86,9 +86,7 @@ export class CoalescedCall<T> {
   }
 }
 
-/**
- * Lets all who wait pass, once it is opened.
- */
+/** Lets all waiters pass once it is opened. */
 export interface Gate {
   readonly isOpen: boolean;
   readonly passed: Promise<void>;

@@ -37,7 +37,7 @@ export function reasonOf(thrown: unknown): string {
   return thrown.cause === undefined ? thrown.message : `${thrown.message}: ${reasonOf(thrown.cause)}`;
 }
 
-/** The same, with what to do about it. */
+/** The message of a thrown value, with what to do about it. */
 export function reasonWithRemedy(thrown: unknown): string {
   const remedy = thrown instanceof Fault ? thrown.remedy : undefined;
   const reason = reasonOf(thrown);

@@ -35,7 +35,6 @@ class Guard {
     this.#currentClient = currentClient;
   }
 
-  /** Removes the handler. */
   uninstall(): void {
     this.install(THROW);
   }
@@ -56,7 +55,7 @@ class Guard {
     }
   }
 
-  /** Runs it after the current piece of work. */
+  /** Runs a piece of work after the current one. */
   defer(client: number, work: () => void): void {
     queueMicrotask(() => this.run("timer", client, work));
   }

@@ -39,14 +39,14 @@ export class Histogram {
     this.addTo(series, this.bucketOf(value), value);
   }
 
-  /** The same with a known bucket. */
+  /** Adds a value whose bucket is known. */
   addTo(series: number, bucket: number, value: number): void {
     const at = series * this.#width + bucket;
     this.#counts[at] = (this.#counts[at] as number) + 1;
     this.#sums[series] = (this.#sums[series] as number) + value;
   }
 
-  /** Several series combined. */
+  /** The distribution over several series together. */
   read(series: readonly number[]): Distribution {
     const atMost = Array.from({ length: this.#width }, () => 0);
     let sum = 0;

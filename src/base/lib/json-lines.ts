@@ -8,7 +8,7 @@ export class JsonLines {
   readonly #onMessage: (message: unknown) => void;
   readonly #line: ReplyBytes;
 
-  /** `bytesMax`: of one line. */
+  /** `bytesMax`: the most bytes of one line. */
   constructor(bytesMax: number, onMessage: (message: unknown) => void) {
     this.#line = new ReplyBytes(bytesMax);
     this.#onMessage = onMessage;
@@ -67,7 +67,7 @@ export class ReplyBytes {
     return true;
   }
 
-  /** The text so far; it starts again after it. */
+  /** Returns the text so far, and begins a new one. */
   take(): string {
     const text = this.#block.toString("utf8", 0, this.#length);
     this.#length = 0;

@@ -1,9 +1,9 @@
 /**
- * JsonScanner: reads JSON while it arrives, and keeps only the parts that somebody wants. Whoever wrote the others decides how
- * long they are: they are passed over without being held in memory, and what is kept has a limit.
+ * JsonScanner: reads JSON while it arrives, and keeps only the parts that are wanted. The author of the other parts decides how long they
+ * are, so they are skipped without being held in memory; and the kept parts have a limit.
  */
 
-/** What is wanted of a value: all of it, or some members of an object. Of a list, the same is wanted of each element. */
+/** What is wanted of a value: all of it, or some members of an object. For a list, it applies to each element. */
 export type Shape = true | { readonly [member: string]: Shape } | Members | LastText;
 
 /** The members whose names are wanted, at most so many. */
@@ -19,7 +19,7 @@ export class Members {
   }
 }
 
-/** Of a list of texts, the last one that begins like this. */
+/** Wants the last text in a list that begins like this. */
 export class LastText {
   readonly begin: Buffer;
 
@@ -29,9 +29,9 @@ export class LastText {
 }
 
 export interface JsonLimits {
-  /** Of what is kept of one value; with more, it cannot be read. */
+  /** The most bytes that are kept of one value; a value with more cannot be read. */
   readonly bytesMax: number;
-  /** Of a text: a longer one is cut. A member whose name is longer is passed over. */
+  /** The most bytes of a text; a longer one is cut. A member whose name is longer is skipped. */
   readonly textBytesMax: number;
 }
 
@@ -58,7 +58,7 @@ const STATE = {
 type State = (typeof STATE)[keyof typeof STATE];
 
 const DEPTH_MAX = 32;
-/** Numbers and words such as null. */
+/** The longest number, or word such as null. */
 const WORD_BYTES_MAX = 64;
 /** Beyond so many bytes, searching for the end of a text takes less time than looking at each byte. */
 const SHORT_TEXT_BYTES = 128;
@@ -70,7 +70,7 @@ export class JsonScanner {
   readonly #onValue: (value: unknown) => void;
   #state: State = STATE.root;
   readonly #frames: Frame[] = [];
-  /** What is wanted of the next value; undefined if it is passed over. */
+  /** What is wanted of the next value; undefined if it is skipped. */
   #wanted: Shape | undefined;
   readonly #kept: Bytes;
   readonly #name: Bytes;
@@ -80,7 +80,7 @@ export class JsonScanner {
   #length = 0;
   /** Bytes of an escape sequence that are still to come. */
   #escapeLeft = 0;
-  /** Lists and objects that are open in what is passed over. */
+  /** How many lists and objects are open in the value that is skipped. */
   #passedDepth = 0;
 
   /** Calls `onValue` for each of the objects that the text has one after the other, or for each that its list has. */
@@ -96,12 +96,12 @@ export class JsonScanner {
   /** Bytes of all that was kept so far. */
   keptBytes = 0;
 
-  /** Whether nothing is missing. */
+  /** Whether the JSON has ended where it may end. */
   get isComplete(): boolean {
     return this.#isList ? this.#state === STATE.end : this.#state === STATE.root;
   }
 
-  /** Throws if it is no such JSON, or if there is too much of what is wanted; nothing more can be read then. */
+  /** Throws if the text is not such JSON, or has too much that is wanted; nothing more can be read then. */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) {
@@ -319,7 +319,7 @@ export class JsonScanner {
     return end;
   }
 
-  /** Lists and objects that nobody wants. */
+  /** Skips lists and objects that are not wanted. */
   #pass(chunk: Buffer, from: number): number {
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at];

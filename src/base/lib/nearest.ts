@@ -15,7 +15,7 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return best;
 }
 
-/** Substitutions, insertions, deletions, and swaps of neighbours. */
+/** The number of substitutions, insertions, deletions, and swaps of neighbours. */
 function changesBetween(a: string, b: string): number {
   let [last, before] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)];
   for (let i = 1; i <= a.length; i++) {

@@ -1,10 +1,10 @@
 /**
- * NodeVersion: whether this Node can run dns11. An older one fails at the first function that it does not have, so this is asked before
- * anything else is loaded, and uses nothing that is new.
+ * NodeVersion: whether this Node can run dns11. An older one fails at the first function that it does not have, so this is checked before
+ * anything else is loaded, and uses no new function.
  */
 const NEEDED = 20;
 
-/** What to say where it cannot. */
+/** The message for a Node that is too old. */
 export function oldNodeText(
   version: string = process.versions.node,
   path: string = process.execPath,

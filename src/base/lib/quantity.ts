@@ -59,10 +59,7 @@ export function sizeText(bytes: number): string {
   return `${bytes / each}${unit}`;
 }
 
-/**
- * How long ago something happened, in the largest unit that still tells it well. Sentences write it with a space, the
- * columns of tables without.
- */
+/** The age of an event, in the largest unit that still tells it well. Sentences write it with a space, the columns of tables without. */
 const SECOND_MS = 1_000;
 const MINUTE_S = 60;
 const HOUR_S = 3_600;

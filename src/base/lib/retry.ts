@@ -34,19 +34,19 @@ export class Retry {
   }
 }
 
-/** How long it waits at most, and between two looks. */
+/** The longest wait, and the time between two checks. */
 interface DrainLimits {
   readonly drainMs: number;
   readonly drainQuietMs: number;
 }
 
-/** Waits until what has been received is answered, but not for what takes too long. */
+/** Waits until all received work is done, but not longer than `drainMs`. */
 export async function drained(isBusy: () => boolean, { drainMs, drainQuietMs }: DrainLimits): Promise<void> {
   const deadlineMs = performance.now() + drainMs;
   while (isBusy() && performance.now() < deadlineMs) await sleep(drainQuietMs);
 }
 
-/** The jitter of what is spread already, or alone. */
+/** The random number to use for retries that are spread already, or are the only ones. */
 export const NO_JITTER = 0.5;
 
 /** The delay before a retry: doubles up to a last value, with jitter so that many do not retry at once. */

@@ -28,7 +28,7 @@ export class Pool {
     return new Share(this, this.#limits);
   }
 
-  /** The shares of this pool call it. */
+  /** Called by the shares of this pool. */
   move(amount: number): void {
     this.#taken += amount;
   }

@@ -1,15 +1,15 @@
 /**
- * Slices: long work on the answering thread, a millisecond at a time, so that queries are answered in between. The first
- * pieces are always done in one go: with few containers, what they belong to stays one step. They are all of the first
- * slice, because that shares its round with whatever the caller does before.
+ * Slices: long work on the answering thread, a millisecond at a time, so that queries are answered in between. The first pieces are always
+ * done at once: with few containers, the work that they belong to stays one step. The first slice has no other pieces, because it shares
+ * its turn of the event loop with what the caller does before.
  */
 
 const SLICE_MS = 1;
 const SLICE_PIECES = 8;
 
 /**
- * Works through the pieces, the first `atOnce` of them at once; resolves to their number. What the caller does then is not
- * part of the last of several slices.
+ * Works through the pieces, the first `atOnce` of them at once; resolves to their number. After several slices the caller goes on in a turn
+ * of the event loop that is not that of the last slice.
  */
 export async function inSlices(pieces: Iterable<unknown>, atOnce = SLICE_PIECES): Promise<number> {
   let count = 0;
@@ -29,7 +29,7 @@ export async function inSlices(pieces: Iterable<unknown>, atOnce = SLICE_PIECES)
   return count;
 }
 
-/** The same; resolves to what the pieces yield. One without a result yields nothing. */
+/** Works through the pieces; resolves to what they yield. A piece without a result yields nothing. */
 export async function gatherInSlices<T>(pieces: Iterable<T | undefined>, atOnce?: number): Promise<T[]> {
   const found: T[] = [];
   await inSlices(gathering(pieces, found), atOnce);
@@ -43,13 +43,12 @@ function* gathering<T>(pieces: Iterable<T | undefined>, found: T[]): Generator<v
   }
 }
 
-/** The tail of the queue. */
+/** The last step in the queue. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Steps that each take a millisecond, and their turns. Each gets a round of the event loop that it shares with no
- * other step, so that what a query may have to wait is one step, however many are due.
- * Resolves at the begin of a round that is the caller's, until its next await.
+ * Queues a step that takes a millisecond. Each step gets a turn of the event loop that it shares with no other step, so a query has to wait
+ * for one step at most, however many are due. Resolves at the beginning of that turn; the step ends with its next await.
  */
 export async function ownRound(): Promise<void> {
   const mine = last.then(() => new Promise((resolve) => setImmediate(resolve)));
@@ -57,7 +56,7 @@ export async function ownRound(): Promise<void> {
   await mine;
 }
 
-/** Characters that are written together. */
+/** The number of characters that are written together. */
 const CHUNK_LENGTH = 16_384;
 
 /** Writes what `JSON.stringify` returns, in slices. */
@@ -78,9 +77,9 @@ function* chunks(value: unknown, write: (text: string) => void): Generator<void>
 }
 
 /**
- * The JSON of a large value, an element of its lists at a time: to make that of a thousand containers in one go
- * takes several milliseconds, in which nothing else runs.
- * A list gives its elements, an object its members, and the elements of those that are lists.
+ * The JSON of a large value, one element of its lists at a time: making the JSON of a thousand containers at once takes several
+ * milliseconds, in which nothing else runs. A list is split into its elements, and an object into its members and the elements of members
+ * that are lists.
  */
 function* jsonPieces(value: unknown): Generator<string> {
   if (Array.isArray(value)) return yield* elements(value);

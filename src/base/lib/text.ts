@@ -3,14 +3,14 @@
  * characters that manipulate the reader's terminal, or bidirectional controls that reverse what is read.
  */
 const CONTROL_CHARACTERS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
-/** Those that JSON.stringify leaves as they are. */
+/** The control characters that JSON.stringify leaves as they are. */
 const CONTROLS_IN_JSON = /[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
 export function printable(text: string): string {
   return text.replaceAll(CONTROL_CHARACTERS, escaped);
 }
 
-/** The same for a text of several lines. */
+/** Makes a text of several lines safe to show. */
 export function printableText(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
@@ -20,7 +20,7 @@ export function printableJson(value: unknown, indent?: number): string {
   return escapedJson(JSON.stringify(value, undefined, indent));
 }
 
-/** The same for what is JSON already, whole or in pieces. */
+/** Escapes control characters in text that is JSON already, whole or in pieces. */
 export function escapedJson(json: string): string {
   return json.replaceAll(CONTROLS_IN_JSON, unicodeEscape);
 }
@@ -34,7 +34,7 @@ function unicodeEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** The order of what has a name, by its code units: the same on every machine. */
+/** Orders objects by the code units of their names: the same order on every machine. */
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return a.name < b.name ? -1 : 1;
 }
@@ -51,7 +51,7 @@ export function shortened(text: string, charsMax: number): string {
   return text.length > charsMax ? `${text.slice(0, charsMax)}...` : text;
 }
 
-/** What is kept of the beginning, as a share of the room. */
+/** The share of the room that the beginning gets. */
 const HEAD = 0.4;
 
 /**
@@ -60,7 +60,7 @@ const HEAD = 0.4;
  */
 export function cutMiddle(text: string, max: number, mark = "…"): string {
   if (text.length <= max) return text;
-  // Half of a character outside of the Basic Multilingual Plane is none.
+  // Not by code units: half of a character outside of the Basic Multilingual Plane is no character.
   const characters = [...text];
   if (characters.length <= max) return text;
   const room = max - mark.length;

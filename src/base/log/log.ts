@@ -34,7 +34,7 @@ function flush(destination: ReturnType<typeof pino.destination>): void {
   try {
     destination.flushSync();
   } catch {
-    // It was never opened, or its reader is gone.
+    // The descriptor was never opened, or its reader is gone.
   }
 }
 

@@ -25,7 +25,7 @@ interface Kind {
   untilMs: number;
   /** Lines by container or server. */
   readonly owners: Map<string, number>;
-  /** Lines beyond the first of each. */
+  /** The number of lines beyond the first one of each owner. */
   logged: number;
   suppressed: number;
 }

@@ -37,7 +37,7 @@ export function addressText(bytes: Uint8Array): string {
   return new SocketAddress({ address, family: "ipv6" }).address;
 }
 
-/** An address in a form for tables: a number for IPv4, its bytes as text for IPv6. */
+/** An address as a key of tables: a number for IPv4, its bytes as text for IPv6. */
 export type AddressKey = number | string;
 
 export function addressKey(bytes: Uint8Array): AddressKey {
@@ -152,7 +152,7 @@ export function blockText({ bytes, prefix }: AddressBlock): string {
   return prefix === bytes.length * 8 ? addressText(bytes) : `${addressText(bytes)}/${prefix}`;
 }
 
-/** The four or sixteen bytes of an address, those of the IPv4 address where one is mapped. */
+/** Whether an address is in a block. `address` has 4 or 16 bytes; a mapped IPv4 address is passed as its 4 bytes. */
 export function isInBlock(address: Uint8Array, { bytes, prefix }: AddressBlock): boolean {
   if (address.length !== bytes.length) return false;
   const whole = prefix >> 3;

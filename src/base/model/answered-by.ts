@@ -4,17 +4,17 @@
  */
 type AnsweredBy = "process" | "kernel";
 
-/** What a container's label may say: as set for all, or the process. */
+/** The values of a container's label: as set for all containers, or the process. */
 export const ANSWERS_CHOICES = ["auto", "process"] as const;
 
 export interface AnsweredByReport {
   readonly by: AnsweredBy;
   /** Why it is the process, although the kernel may answer. */
   readonly reason?: string;
-  /** What to do about it, where one thing helps. */
+  /** What to do about it, if there is one thing that helps. */
   readonly remedy?: string;
-  /** It is so for every such container, or as its label says. */
+  /** The process answers by intention: for every container of this kind, or because of the label. */
   readonly isMeant?: true;
-  /** The kernel has not been tried there yet, and will be. */
+  /** The kernel's answers have not been tried there yet, and will be. */
   readonly isPending?: true;
 }

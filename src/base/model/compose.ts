@@ -9,27 +9,24 @@ export const COMPOSE_LABEL = {
   number: `${COMPOSE_PREFIX}container-number`,
   /** "True" on the containers of `docker compose run`, which have no name of their service. */
   oneOff: `${COMPOSE_PREFIX}oneoff`,
-  /** Its files, separated by commas. */
+  /** The project's files, separated by commas. */
   files: `${COMPOSE_PREFIX}project.config_files`,
-  /** The folder that paths in them start from. */
+  /** The folder that relative paths in the files start from. */
   folder: `${COMPOSE_PREFIX}project.working_dir`,
   /** The hash of the service's part of the files: the same for all containers that one `up` has made. */
   hash: `${COMPOSE_PREFIX}config-hash`,
 } as const;
 
-/**
- * What the files of a Compose project say of its services, as far as advice about a change of them needs it.
- * A service of a file, under which a key stands.
- */
+/** A key in the file of a Compose project, below a service. The files are read as far as advice about a change of them needs it. */
 export interface ComposeKeyPlace {
   readonly file: string;
   readonly service: string;
 }
 
 export interface ComposeServiceText {
-  /** Where a key of the service stands; of several files, in the one that Compose reads last. */
+  /** Where a key of the service is; with several files, in the one that Compose reads last. */
   readonly keys: ReadonlyMap<string, ComposeKeyPlace>;
-  /** Its definition in the first file that has it, for a key that stands nowhere yet. */
+  /** The service's definition in the first file that has it, for a key that no file has yet. */
   readonly place: ComposeKeyPlace;
   /** Its networks by their keys in the file; undefined without the key `networks`. */
   readonly networks: { readonly names: readonly string[]; readonly isMap: boolean } | undefined;

@@ -1,6 +1,6 @@
 /**
- * ContainerChoice: the containers that a word of a user stands for: a name, an ID, or a Compose service. The daemon, the
- * doctor and the commands choose in the same way.
+ * ContainerChoice: the containers that a user's word selects: a name, an ID, or a Compose service. The daemon, the doctor and the commands
+ * choose in the same way.
  */
 import { byName } from "../lib/text.ts";
 import { Fault } from "../lib/fault.ts";
@@ -9,19 +9,19 @@ import { nearest } from "../lib/nearest.ts";
 export interface NamedContainer {
   readonly id: string;
   readonly name: string;
-  /** Its place in a Compose project; null without one. */
+  /** Its Compose project and service; null without one. */
   readonly project: string | null;
   readonly service: string | null;
 }
 
-/** From this length on, the beginning of an ID is as good as the ID: Docker prints so much of it. */
+/** From this length on, the beginning of an ID is as good as the ID: Docker prints this much of it. */
 const SHORT_ID_LENGTH = 12;
-/** Containers that an error lists by name. */
+/** The most containers that an error lists by name. */
 const LISTED_MAX = 8;
 
 /**
- * The containers that the word stands for, in the order of their names: several only for a service. A service takes
- * precedence over the beginning of an ID, because "db" and "cafe" are both.
+ * The containers that the word selects, in the order of their names: several only for a service. A service takes precedence over the
+ * beginning of an ID, because "db" and "cafe" are both.
  */
 export function containersCalled<T extends NamedContainer>(all: Iterable<T>, word: string, project?: string): T[] {
   const candidates = inProject([...all], project);
@@ -41,7 +41,7 @@ export function containersCalled<T extends NamedContainer>(all: Iterable<T>, wor
   return byId;
 }
 
-/** The one container that the word stands for. */
+/** The one container that the word selects; throws if there is none, or more than one. */
 export function containerCalled<T extends NamedContainer>(all: Iterable<T>, word: string, project?: string): T {
   const chosen = containersCalled(all, word, project);
   const [first] = chosen;
@@ -49,7 +49,7 @@ export function containerCalled<T extends NamedContainer>(all: Iterable<T>, word
   throw new Fault("AMBIGUOUS_CONTAINER", severalText(word, chosen), { remedy: "Use the name of one of them." });
 }
 
-/** Such as `"api" is 2 containers: shop-api-1, shop-api-2`. */
+/** Writes `"api" is 2 containers: shop-api-1, shop-api-2`, for example. */
 export function severalText(word: string, chosen: readonly NamedContainer[]): string {
   return `"${word}" is ${chosen.length} containers: ${listOf(chosen)}`;
 }

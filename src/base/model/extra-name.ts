@@ -1,6 +1,6 @@
 /**
- * ExtraName: which names can be given to something that is not a container of that name: by a record, by a label, or by a
- * network alias that is a wildcard.
+ * ExtraName: which names can be given to a container, or another target, that does not have that name in Docker: by a record, by a label,
+ * or by a network alias that is a wildcard.
  */
 import { wireLabels } from "../dns/name.ts";
 import { addressBytes } from "./address.ts";

@@ -73,9 +73,9 @@ export interface Finding {
   readonly fixForGood?: string;
   /** The command that applies the lasting change. */
   readonly commandForGood?: string;
-  /** What whoever asks about the container should know first: whether dns11 serves it, and why not. */
+  /** What a reader should know about the container first: whether dns11 serves it, and why not. */
   readonly note?: ServedNote;
-  /** What it has in common with findings of other containers; by default the detail. */
+  /** What it has in common with findings about other containers; by default the detail. */
   readonly shared?: SharedCause;
 }
 
@@ -87,11 +87,11 @@ export interface ServedNote {
 /** Findings of one check with the same key have one cause. */
 export interface SharedCause {
   readonly key: string;
-  /** The cause in a few words, with `{}` for what it is about: in one finding, and in several with different ones. */
+  /** The cause in a few words, with `{}` for its subject: in one finding, and in several with different subjects. */
   readonly title: string;
   readonly titleOfMany?: string;
   readonly about: string;
-  /** An explanation of the cause, and what comes of it here. */
+  /** An explanation of the cause, and its effect here. */
   readonly why?: string;
   readonly symptom?: string;
 }
@@ -102,8 +102,8 @@ export function finding(code: CheckCode, state: FindingState, detail: string, re
 }
 
 /**
- * Codes for why a container is not served, shown by status; docs/codes.md explains each.
- * Skipped, because of what the container is or because of a setting.
+ * Codes for why a container is not served, shown by status; docs/codes.md explains each. These skip a container because of what it is, or
+ * because of a setting.
  */
 export const SKIP_CODES = [
   "host-network",

@@ -10,29 +10,29 @@ export interface HeldNamespace {
   readonly tables: readonly HeldTable[];
   /** The connection tracking zone of redirected conversations. */
   readonly zone: number;
-  /** That of the process's own queries, which its rules let pass. A process of an older version does not say. */
+  /** The mark of the process's own queries, which its rules let pass. A process of an older version does not say. */
   readonly mark?: number | undefined;
   /** Client ports of TCP connections to the previous resolver, which the rules exempt. */
   readonly spared: readonly number[];
   readonly pairs: readonly HeldPair[];
   /**
-   * The close of its last descriptor waits for the lock of the namespace's rules, and for nothing else. So the keeper has the only
-   * one: a process that dies may keep its own descriptors open, while one of its threads waits for a lock.
+   * A netfilter socket that was never used: closing its last descriptor waits for the lock of the namespace's rules, and for nothing else.
+   * Only the keeper has one, because a process that dies may keep its own descriptors open while one of its threads waits for a lock.
    */
   readonly gate: number | undefined;
   /** The tables end with the last descriptor of the socket. */
   readonly isOwned: boolean;
   /** A process of the namespace holds the lock of the tables, as far as is known: it is handed back last. */
   readonly isLocked: boolean;
-  /** What becomes of it when no process serves it. */
+  /** What is done with the namespace when no process serves it. */
   readonly alone: WhenAlone;
-  /** Without these a program at lo ends, to which the rules lead queries: it must outlive the tables. */
+  /** Descriptors that keep a program at lo attached, to which the rules send queries: it must outlive the tables. */
   readonly programs: readonly number[];
 }
 
 /**
- * It is handed back to Docker's resolver; or, where a policy is enforced, the keeper keeps tables and sockets and refuses its
- * queries: when the serving process has ended, or from now on.
+ * The namespace is handed back to Docker's resolver; or, if a policy is enforced, the keeper keeps tables and sockets and refuses the
+ * namespace's queries: when the serving process has ended, or from now on.
  */
 export const WHEN_ALONE = ["hand-back", "refuse", "refuse-now"] as const;
 export type WhenAlone = (typeof WHEN_ALONE)[number];
@@ -49,12 +49,14 @@ export interface HeldPair {
   readonly listening: { readonly address: string; readonly udpPort: number; readonly tcpPort: number };
 }
 
-/** What the serving process gives the keeper copies of. It has no gate itself: one is opened for the keeper, where that is possible. */
+/**
+ * The parts of which the serving process gives the keeper copies. It has no gate itself: one is opened for the keeper, where that is
+ * possible.
+ */
 export type ServedNamespace = Omit<HeldNamespace, "gate"> & { readonly openGate: () => number | undefined };
 
 /** A namespace as the keeper holds it, until it is released. */
 export interface Hold {
-  /** Replaces what is held. */
   update(namespace: ServedNamespace): void;
   release(): void;
 }
@@ -65,12 +67,12 @@ export type Keep = (namespace: ServedNamespace) => Hold;
 /** Has the keeper refuse namespaces while this process runs. */
 export interface Refusing {
   /**
-   * From now on, with copies of the descriptors. Returns whether it does. `onEnd` is called when it is over, and nothing leads there
-   * any more.
+   * Begins to refuse queries, with copies of the descriptors. Returns whether the keeper does. `onEnd` is called when that is over, and no
+   * rule sends queries there any more.
    */
   begin(namespace: ServedNamespace, onEnd: () => void): Promise<boolean>;
-  /** What the previous process left of a namespace is to be refused on. Returns whether there is, or may be, such a thing. */
+  /** Goes on refusing for a namespace that the previous process has left. Returns whether there is, or may be, anything to go on with. */
   goOn(id: string): boolean;
-  /** It may go back to Docker's resolver. */
+  /** Ends the refusing: the namespace may go back to Docker's resolver. */
   end(id: string): void;
 }

@@ -2,7 +2,7 @@
  * KeeperReport: the state of a run's keeper, for the API.
  */
 export interface KeeperReport {
-  /** It watches us; it is starting; it is missing at the moment; it is disabled. */
+  /** "watching" us; "starting"; "away": missing at the moment; "off": disabled. */
   readonly state: "watching" | "starting" | "away" | "off";
   readonly pid: number | null;
   /** Namespaces that it holds. */

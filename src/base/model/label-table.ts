@@ -8,12 +8,12 @@ import { randomBytes, randomInt } from "node:crypto";
 import { sameBytes, folded } from "../dns/name.ts";
 import type { QuestionName } from "./visible-names.ts";
 
-/** The hash of no bytes. */
+/** The hash of an empty name. */
 export const HASH_BASIS = randomInt(0x7fffffff);
 
 /**
- * A word for each byte, random in each process. Whoever knows them can choose names that collide, and then one lookup compares with
- * thousands. A random basis alone is not enough: names that collide from one basis of FNV-1a also do from one in 256.
+ * A word for each byte, random in each process. A client that knew the words could choose names that collide, and then one lookup compares
+ * with thousands. A random basis alone is not enough: names that collide from one basis of FNV-1a also do from one in 256.
  */
 const WORDS = Int32Array.from({ length: 256 }, () => randomBytes(4).readInt32LE());
 
@@ -22,10 +22,10 @@ export function hashByte(hash: number, byte: number): number {
   return hashNumber(hash, WORDS[byte] as number);
 }
 
-/** The same for a number that no client chooses. */
+/** Hashes a number that no client chooses. */
 export function hashNumber(hash: number, number: number): number {
   const product = Math.imul(hash ^ number, 0x01000193);
-  // The low bits choose the place in a table.
+  // The low bits choose the slot of a table.
   return product ^ (product >>> 15);
 }
 
@@ -99,7 +99,7 @@ export class LabelTable<V> {
   }
 }
 
-/** A name that is looked up like that of a question, but was known before: the target of a CNAME. */
+/** A name that was known before the query, such as the target of a CNAME, in a form that is looked up like the name of a question. */
 export class StoredName implements QuestionName {
   readonly folded: Uint8Array;
   readonly foldedLength: number;

@@ -1,17 +1,19 @@
 /**
- * ListenerAddresses: where dns11 answers outside of containers' namespaces. They are the same on every machine, so that a file of
- * settings, or an image, can name them. As a server of a container they stand for the host's servers: dns11 would ask itself.
+ * ListenerAddresses: where dns11 answers outside of containers' namespaces. They are the same on every machine, so that a file of settings,
+ * or an image, can name them. In a container's list of servers they stand for the host's servers, because dns11 would query itself.
  */
 import { addressBytes, isSameAddress } from "./address.ts";
 
 export const LISTENER_ADDRESSES = {
   /** Link-local: no network has it, and no router forwards to it. */
   ipv4: "169.254.53.53",
-  /** Of the unique local prefix that spells "dns11". */
+  /** In the unique local prefix that spells "dns11". */
   ipv6: "fd64:6e73:3131::53",
 } as const;
 
-/** "dns2" and "dns3". The listener's rules mark what arrives at it: packets of a known container, and of one that may just have started. */
+/**
+ * "dns2" and "dns3". The listener's rules mark arriving packets: those of a known container, and those of one that may just have started.
+ */
 export const LISTENER_MARKS = { asker: 0x646e7332, new: 0x646e7333 } as const;
 
 export function isListenerAddress(text: string): boolean {
@@ -27,7 +29,7 @@ export const LISTENER_ADDRESS_BYTES = Object.values(LISTENER_ADDRESSES).flatMap(
  */
 export const RESOLVED_STUBS: ReadonlySet<string> = new Set(["127.0.0.53", "127.0.0.54"]);
 
-/** Whether programs that read these nameservers ask systemd-resolved, and nobody else. */
+/** Whether programs that read these nameservers query systemd-resolved only. */
 export function areStubs(nameservers: readonly string[]): boolean {
   return nameservers.length > 0 && nameservers.every((address) => RESOLVED_STUBS.has(address));
 }

@@ -24,7 +24,7 @@ export const LOCAL_SOURCE = {
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
 
-/** Whoever may write to the store, or to the cluster, decides what these names mean. */
+/** The sources that others control: whoever may write to the store, or to the cluster, decides what these names are. */
 export const FOREIGN_SOURCES: ReadonlySet<LocalSource> = new Set([
   LOCAL_SOURCE.etcd,
   LOCAL_SOURCE.kubernetes,

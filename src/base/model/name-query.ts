@@ -13,9 +13,7 @@ export function nameQuery(name: string, type: AddressType, id: number): Buffer {
   return queryOf({ labels: labelsOf(name), type: TYPE[type], id });
 }
 
-/**
- * The wire labels of a name as people write it; the root's for a name that no query can carry, and that cannot exist.
- */
+/** The wire labels of a name as people write it. For a name that no query can carry, which cannot exist, they are those of the root. */
 export function labelsOf(name: string): Uint8Array {
   return wireLabels(name.replaceAll(/^\.|\.$/g, "")) ?? new Uint8Array(0);
 }
@@ -25,13 +23,13 @@ export function rootQuery(id: number): Buffer {
   return queryOf({ labels: new Uint8Array(0), type: TYPE.SOA, id });
 }
 
-/** The response code as a word; undefined where it is not a reply to this id. */
+/** The response code as a word; undefined if it is not a reply to this id. */
 export function replyCode(reply: Buffer, id: number): string | undefined {
   const answer = nameAnswer(reply, id);
   return typeof answer === "object" ? "NOERROR" : answer;
 }
 
-/** The addresses, or the response code where it is an error; undefined where it is not a reply to this id. */
+/** The addresses, or the response code if it is an error; undefined if it is not a reply to this id. */
 export function nameAnswer(reply: Buffer, id: number): readonly string[] | string | undefined {
   try {
     const packet = decode(reply);

@@ -18,17 +18,17 @@ export function probeQuery(nonce: string, id: number): Buffer {
   return queryOf({ labels: labelsOf(probeName(nonce)), type: TYPE.TXT, id, isRecursive: false });
 }
 
-/** The response code of the reply to a probe, as a word; undefined where it is not a reply to it. */
+/** The response code of the reply to a probe, as a word; undefined if it is not a reply to it. */
 export function probeOutcome(reply: Buffer, id: number): string | undefined {
   return replyCode(reply, id);
 }
 
-/** Of every nonce, which is written as hexadecimal text. */
+/** The bytes of a nonce, which is written as hexadecimal text. */
 export const NONCE_BYTES = 12;
 /** The bytes of a probe's name in a message. */
 export const PROBE_NAME_BYTES = probeName("xx".repeat(NONCE_BYTES)).length + 2;
 
-/** The names of the last probes. One may arrive late, or at another client of its namespace, and is no query of the container. */
+/** The names of the last probes. A probe may arrive late, or at another client of its namespace, and is never a query of the container. */
 class SentProbes {
   readonly #names = new Set<string>();
 

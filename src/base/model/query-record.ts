@@ -9,7 +9,7 @@ import type { LocalSourceKey } from "./local-source.ts";
 export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed", "ruled", "denied"] as const;
 export type QueryResult = (typeof QUERY_RESULTS)[number];
 
-/** The same as numbers, for the history. */
+/** The results as numbers, for the history. */
 export const QUERY_RESULT = {
   /** From names of networks, or by a rule. */
   local: 0,
@@ -23,13 +23,13 @@ export const QUERY_RESULT = {
   refused: 4,
   /** No upstream gave a usable answer. */
   failed: 5,
-  /** A rule of a lease had a say in it. */
+  /** A rule of a lease decided it. */
   ruled: 6,
   /** A policy refused it. */
   denied: 7,
 } as const satisfies Record<QueryResult, number>;
 
-/** In place of a response code: there was no reply, because of a rule. */
+/** Stands for a response code if there was no reply, because of a rule. */
 export const NO_REPLY = 0xff;
 
 export interface QueryRecord {
@@ -37,14 +37,14 @@ export interface QueryRecord {
   readonly seq: number;
   /** The time of its arrival, on the clock of `performance.now`. */
   readonly atMs: number;
-  /** The name as it was queried, printable; null where names are hidden, or where there was none that could be read. */
+  /** The name as it was queried, printable; null if names are hidden, or if it could not be read. */
   readonly name: string | null;
   readonly type: number;
   readonly rcode: number;
   /** Records in the answer section, and the TTL of the first. */
   readonly answers: number;
   readonly ttl: number | null;
-  /** The first addresses of the answer; none where names are hidden. */
+  /** The first addresses of the answer; none if names are hidden. */
   readonly addresses: readonly string[];
   readonly isStream: boolean;
   readonly result: QueryResult;
@@ -52,7 +52,7 @@ export interface QueryRecord {
   readonly source: LocalSourceKey | null;
   /** The upstream that answered, if any. */
   readonly upstream: string | null;
-  /** The rule of a lease that had a say in it, or the policy that refused it, for people. */
+  /** The rule of a lease that decided it, or the policy that refused it, as text for people. */
   readonly rule: string | null;
   /** The time from arrival to answer; 0 for local answers, which are not timed. */
   readonly tookMs: number;
@@ -71,7 +71,7 @@ export interface QueriesPolicy {
  * clock of `performance.now`.
  */
 export interface FailureRecord {
-  /** It is in lower case and printable; null where names are hidden. */
+  /** In lower case and printable; null if names are hidden. */
   readonly name: string | null;
   readonly type: number;
   readonly rcode: number;
@@ -117,7 +117,7 @@ export interface Step {
 /** What an upstream was sent or did, and when. */
 export interface UpstreamEvent {
   readonly atMs: number;
-  /** undefined for what concerns all of them. */
+  /** Undefined if it concerns all servers. */
   readonly server: string | undefined;
   readonly what: string;
 }

@@ -32,7 +32,7 @@ export interface ReplyText {
 
 const TYPE_UNKNOWN = /^UNKNOWN_(\d+)$/;
 
-/** undefined where it is not a DNS message at all. */
+/** Undefined if it is not a DNS message at all. */
 export function replyText(message: Uint8Array): ReplyText | undefined {
   if (message.length < HEADER_BYTES) return undefined;
   const bits = { isTruncated: isTruncated(message), isAuthoritative: isAuthoritative(message) };
@@ -59,7 +59,7 @@ export function replyText(message: Uint8Array): ReplyText | undefined {
   }
 }
 
-/** The package decodes it so; its types lack these fields. */
+/** An OPT record as the package decodes it; the package's types lack these fields. */
 interface OptRecord {
   readonly extendedRcode?: number;
   readonly options?: readonly { readonly code: number; readonly data?: Buffer }[];
@@ -84,10 +84,7 @@ function recordText(record: Answer): RecordText {
   };
 }
 
-/**
- * Data is written as in zone files where that is short and the type is known; else fields by name, and unknown data as
- * bytes.
- */
+/** Data is written as in zone files if that is short and the type is known; otherwise fields by name, and unknown data as bytes. */
 function dataText(type: string, data: unknown): string {
   if (Buffer.isBuffer(data) && type !== "TXT") return octets(data);
   if (typeof data === "string") return NAMED.has(type) ? dotted(data) : data;
@@ -122,7 +119,7 @@ function textOf(value: unknown): string {
   return JSON.stringify(Buffer.isBuffer(value) ? value.toString("latin1") : String(value));
 }
 
-/** RFC 3597, 5. */
+/** Writes unknown data as text (RFC 3597, 5). */
 function octets(data: Buffer): string {
   return `\\# ${data.length}${data.length === 0 ? "" : ` ${data.toString("hex")}`}`;
 }

@@ -6,7 +6,7 @@ export const RULE_BACKENDS = ["nft-owner", "nft"] as const;
 
 export type RuleBackend = (typeof RULE_BACKENDS)[number];
 
-/** Values of the setting: the best backend of the machine, or one and no other. */
+/** The values of the setting: the best backend of the machine, or exactly one backend. */
 export const RULE_BACKEND_SETTINGS = ["auto", ...RULE_BACKENDS] as const;
 
 export type RuleBackendSetting = (typeof RULE_BACKEND_SETTINGS)[number];

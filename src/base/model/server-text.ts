@@ -35,11 +35,11 @@ const FROM_CONTAINER = "container:";
 const FROM_NODE = "node:";
 const BY_TLS = "tls://";
 const TLS_PORT = 853;
-/** What a certificate can be for: no address, and no port that was meant for a colon. */
+/** A host name in a certificate: it is not an address, nor a port that should follow a colon. */
 const HOST_NAME = /^(?=.*[a-z])[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
-/** As many as a name in a certificate may have, and in the greeting. */
+/** The longest name in a certificate, and in the greeting. */
 const HOST_NAME_CHARS = 253;
-/** Where dns11 itself listens: queried from inside a container, it would query itself. */
+/** The address at which dns11 itself listens: queried from inside a container, it would query itself. */
 const OWN_ADDRESS = "127.0.0.11";
 const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
 /** Characters of domain names; internationalized names are written in their xn-- form, as in queries. */
@@ -103,7 +103,7 @@ function parseNode(text: string, place: DialSide): ContainerServer {
   return { target: node.target, network: undefined, port: readPort(text, node.port), isNode: true };
 }
 
-/** Whatever else labels may do: the DNS of a cluster is asked from inside its node, wherever the container is. */
+/** A label may not name a node: the DNS servers of a cluster are queried from inside its node, wherever the container with the label is. */
 export function nodeInLabel(text: string): string {
   return `invalid nameserver "${text}": a label cannot have a node asked; use the settings`;
 }
@@ -112,7 +112,7 @@ export function isNodeServer(server: NamedServer): server is ContainerServer {
   return server !== "host" && isContainerServer(server) && server.isNode === true;
 }
 
-/** The servers of a cluster forward what they do not know to where it came from. */
+/** The servers of a cluster forward names that they do not know to the resolver that the query came from, which would be a loop. */
 function needsDomain(text: string): Error {
   return new Error(
     `invalid route "${text}": a node is asked for the domain of its cluster only: /cluster.local/${NODE_SERVER_FORM}`,
@@ -201,7 +201,7 @@ export function serversIn(text: string): Server[] {
   });
 }
 
-/** The port that is not written. */
+/** The port that is not written in the text. */
 export function usualPort({ tls }: Pick<Server, "tls">): number {
   return tls === undefined ? DNS_PORT : TLS_PORT;
 }
@@ -238,7 +238,7 @@ function splitTls(text: string, place: string): SplitPort {
   );
 }
 
-/** `whole`: as it was written. */
+/** `whole`: the text as it was written, for errors. */
 function splitPort(text: string, usual = DNS_PORT, whole = text): SplitPort {
   const [, bracketed, afterBrackets] = /^\[([^\]]*)\](?::(\d+))?$/.exec(text) ?? [];
   if (bracketed !== undefined) return { address: bracketed, port: readPort(whole, afterBrackets, usual) };
@@ -279,13 +279,13 @@ export interface ContainerServer {
   readonly target: string;
   readonly network: string | undefined;
   readonly port: number;
-  /** It is on a network of the container that queries, and only because a label asks for it. */
+  /** It is on a network of the container that queries, and is used only because a label asks for it. */
   readonly isShared?: true;
   /** It is a node: the DNS servers of its cluster are queried from inside it. */
   readonly isNode?: true;
 }
 
-/** What to write. */
+/** The form that errors tell people to use. */
 const CONTAINER_SERVER_FORM = "container:NAME[@NETWORK]";
 const NODE_SERVER_FORM = "node:NAME";
 

@@ -23,7 +23,7 @@ export interface ForwardPolicy {
   /** Queries of one container in flight. */
   readonly queriesMax: number;
   readonly missingContainer: MissingContainerSetting;
-  /** A file of the authorities that certificates of servers are to be of; without it, those of the machine. */
+  /** A file with the certificate authorities that are trusted for servers; without it, those of the machine. */
   readonly tlsAuthorities: string | undefined;
 }
 

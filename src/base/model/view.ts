@@ -19,7 +19,7 @@ export interface Server {
    * resolver is also queried when that one fails.
    */
   readonly isBackup?: boolean;
-  /** It is asked by TLS alone, and this is what its certificate must be for: a host name, or its address. */
+  /** It is queried over TLS alone, and this is the name in its certificate: a host name, or its address. */
   readonly tls?: string;
   /** The container that is there, if it was named as the server. */
   readonly container?: UpstreamContainer;
@@ -34,7 +34,7 @@ interface UpstreamContainer {
 
 /** A container that was named as a server and cannot be queried. */
 export interface MissingServer {
-  /** As it was written. */
+  /** The server as it was written. */
   readonly server: string;
   /** A clause for users, with what to do. */
   readonly reason: string;
@@ -49,13 +49,13 @@ export interface Route {
   readonly servers: readonly Server[];
   /** Such names exist in no upstream: they are denied locally. */
   readonly isLocal: boolean;
-  /** Who has this view may not have such names forwarded. */
+  /** Such names are not forwarded for clients with this view. */
   readonly isRefused?: boolean;
   /** Where it was configured, as text. */
   readonly by?: string;
   /** Servers that are left out, because they are queried from the host and this container has no external network. */
   readonly withheld?: readonly Server[];
-  /** Containers that are not queried, or not instead of the servers above. */
+  /** Containers that are not queried, or not instead of these servers. */
   readonly missing?: readonly MissingServer[];
 }
 
@@ -77,7 +77,7 @@ export interface View {
 export type TlsFailureKind = "blocked" | "absent" | "name" | "untrusted" | "time" | "authorities";
 
 /**
- * Why a server cannot be asked by TLS, and what helps. It is not asked in any other way instead.
+ * Why a server cannot be queried over TLS, and what helps. It is not queried in any other way instead.
  *
  *   blocked      there is no connection to its port: a firewall drops the packets
  *   absent       nothing listens there, or what does speaks no TLS
@@ -92,7 +92,7 @@ export interface TlsFailure {
   readonly text: string;
 }
 
-/** Before the text, where it is the reason of a failed query. */
+/** The prefix of the text if it is the reason of a failed query. */
 export const TLS_FAILED = "TLS: ";
 
 /** What to do, as a clause. */

@@ -31,7 +31,7 @@ export interface NameAddresses {
   readonly leftOut?: number;
   /** Undefined for the TTL of container names. */
   readonly ttlSeconds?: number | undefined;
-  /** They are answered in this order. */
+  /** The addresses are answered in this order. */
   readonly isSorted?: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface ReverseName {
   readonly target: Uint8Array | undefined;
   /** Undefined for the TTL of container names. */
   readonly ttlSeconds?: number | undefined;
-  /** It ends by itself, so nobody may repeat it. */
+  /** The name expires by itself, so the kernel may not repeat the answer. */
   readonly isTimed?: boolean;
   /** Set if only Docker's resolver knows whose address it is; there is no target then. */
   readonly ask?: DockerAsk;
@@ -76,7 +76,7 @@ export interface NameRecords {
   readonly zone?: ZoneAuthority;
   /** There is no such name in that zone. */
   readonly isMissing?: boolean;
-  /** It is not known whether there is: the query fails. */
+  /** It is not known whether there is such a name: the query fails. */
   readonly isUnavailable?: boolean;
   /** Addresses are answered in this order. */
   readonly isSorted?: boolean;
@@ -87,8 +87,8 @@ export interface NameRecords {
 }
 
 /**
- * Result of a lookup: unknown; found; does not exist anywhere, so that the search ends; has records of its own; known to
- * Docker's resolver alone.
+ * The result of a lookup: unknown; found; does not exist anywhere, so that the search ends; has records of its own; only Docker's resolver
+ * knows.
  */
 export const MISS = 0;
 export const FOUND = 1;
@@ -108,20 +108,20 @@ export class NameSearch {
   readonly behaviour: Behaviour;
   trace: NamesTrace | undefined;
   addresses: NameAddresses = NOTHING;
-  /** The result DECLARED sets them. */
+  /** Set with the result DECLARED. */
   records: NameRecords | undefined;
-  /** The result ASKED sets it. */
+  /** Set with the result ASKED. */
   ask: DockerAsk | undefined;
-  /** No upstream has such a name. Otherwise one may have it, with other records. */
+  /** No upstream has such a name. Otherwise an upstream may have it, with other records. */
   isLocalOnly = false;
-  /** The answer ends by itself, so nobody may repeat it. */
+  /** The answer expires by itself, so the kernel may not repeat it. */
   isTimed = false;
 
   constructor(behaviour: Behaviour) {
     this.behaviour = behaviour;
   }
 
-  /** `isTimed`: it ends by itself, while the names stay as they are. */
+  /** `isTimed`: the answer expires by itself, though the names stay as they are. */
   found(named: NameAddresses, isOnlyHere: boolean, isTimed = false): typeof FOUND {
     this.addresses = named;
     this.isLocalOnly = isOnlyHere;
@@ -147,13 +147,13 @@ export interface OwnName extends NameAddresses {
   readonly name: string;
   /** Where it comes from, as text for people. */
   readonly source: string;
-  /** Where only this network has it. */
+  /** Set if only this network has it. */
   readonly network?: string;
   /** What it has beside addresses, as text for people. */
   readonly records?: readonly string[];
-  /** Their ids. */
+  /** The ids of these containers. */
   readonly holders: readonly string[];
-  /** What a search finds unless another name of the source comes first; undefined where none does. */
+  /** The entry that a search finds, unless another name of the source comes first; undefined if no search finds it. */
   readonly entry?: NameRecords;
 }
 
@@ -180,7 +180,7 @@ export interface VisibleNames {
 export interface DockerAsk {
   /** Wire labels without the terminating zero: the name as that resolver knows it. */
   readonly labels: Uint8Array;
-  /** An address is the reverse name of one. */
+  /** "address" is a question for the reverse name of an address. */
   readonly kind: "name" | "address";
   /** Names of its network may have IPv6 addresses. */
   readonly hasIPv6: boolean;
@@ -224,7 +224,7 @@ export interface DockerAnswers {
   find(ask: DockerAsk): DockerAnswer | undefined;
 }
 
-/** How an answer of Docker's resolver is kept. */
+/** The key under which the answer of Docker's resolver is kept. */
 export function askKey({ kind, labels }: Pick<DockerAsk, "kind" | "labels">): string {
   return `${kind === "name" ? "n" : "a"}${Buffer.from(labels).toString("latin1")}`;
 }
