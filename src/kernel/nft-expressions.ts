@@ -11,7 +11,7 @@ export interface Expression {
   readonly write: (w: NetlinkWriter) => void;
 }
 
-/** Expressions in their order; several that belong together stand in a list of their own. */
+/** Expressions in their order; several that belong together are a list of their own. */
 export type Rule = readonly (Expression | Rule)[];
 
 export function writeRule(w: NetlinkWriter, rule: Rule): void {

@@ -22,7 +22,7 @@ export interface Behaviour extends ForwardingBehaviour {
   readonly reversesAllIpv6: boolean;
   /** A link whose target does not exist hides no other name. */
   readonly skipsDanglingLinks: boolean;
-  /** An address on a network whose containers cannot reach each other gives way to one of the same container on another network. */
+  /** An address on a network whose containers cannot reach each other is replaced by one of the same container on another network. */
   readonly prefersReachable: boolean;
   /** Owner names of our answers are always compressed, not only when they would not fit otherwise. */
   readonly compresses: boolean;

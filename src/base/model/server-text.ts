@@ -3,7 +3,7 @@
  * a label.
  *
  *   10.0.0.53   10.0.0.53:5353   10.0.0.53#5353   fd00::53   [fd00::53]:5353   fe80::1%eth0
- *   tls://10.0.0.53             by TLS and not otherwise (RFC 7858), at port 853; its certificate is for the address
+ *   tls://10.0.0.53             over TLS and not otherwise (RFC 7858), at port 853; its certificate is for the address
  *   tls://10.0.0.53:8853#NAME   its certificate is for this host name
  *   host                        the host's own servers, as they are at the time
  *   container:10.0.0.53         queried from inside the container instead of from the host; in a label all are, unless

@@ -179,7 +179,7 @@ export class BriefEntries {
     this.#rounds = [];
   }
 
-  /** The round into which entries are written now; undefined if there are too many. */
+  /** The batch into which entries are written now; undefined if there are too many batches. */
   #roundAt(nowNs: number): BriefRound | undefined {
     const last = this.#rounds.at(-1);
     if (last !== undefined && last.endNs === undefined) return last;
@@ -289,7 +289,7 @@ function readStart(): number {
 }
 
 /**
- * Which questions a namespace has asked in the present turn, by a number for each. So an answer is put into the
+ * RecentQuestions: which questions a namespace has asked in the current period, by a number for each. So an answer is put into the
  * kernel's table when it is asked for again, and a flood of new names writes nothing. Two questions may have the same number, or
  * displace each other: that costs them a query to the process, or an entry that is not needed.
  */
@@ -312,7 +312,7 @@ export class AskedQuestions {
   /** The slot of the last question. */
   #at = 0;
 
-  /** Notes the question; returns whether it was asked before in this turn, and the kernel does not have its answer. */
+  /** Notes the question; returns whether it was asked before in this period, and the kernel does not have its answer. */
   isAskedAgain(question: number, turn: number): boolean {
     const slots = this.#slots;
     const present = (turn << 1) & TURN_BITS;

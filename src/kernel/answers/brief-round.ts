@@ -1,5 +1,5 @@
 /**
- * BriefRound: entries of one namespace and generation that were written within the same 5 s, and end and are deleted together.
+ * BriefBatch: entries of one namespace and generation that were written within the same 5 s, and end and are deleted together.
  */
 import { KeyList } from "./key-list.ts";
 import { BRIEF_KEY_BYTES, ROUND_INDEX_MAX } from "./layout.ts";

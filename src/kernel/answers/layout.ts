@@ -84,7 +84,7 @@ export const BRIEF_RECORDS_MAX = 8;
 /** Further bits of `codes` in struct brief. */
 export const AUTHENTIC = 0x40;
 export const LOCAL = 0x20;
-/** The number of an entry of this table: this bit, its round, and its index there. */
+/** The number of an entry of this table: this bit, its batch, and its index in the batch. */
 export const BRIEF_ENTRY = 0x8000;
 export const ROUND_SHIFT = 12;
 export const ROUND_INDEX_MAX = 0xfff;

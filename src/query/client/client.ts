@@ -38,7 +38,7 @@ export class Client {
   /** Replaced as a whole when the container registry changes; a query sees one view from start to end. */
   view: View;
   readonly dial: Dial;
-  /** The longest reply by UDP, whatever the client announces: a source address may be forged. */
+  /** The longest reply over UDP, whatever the client announces: a source address may be forged. */
   udpBytesMax = Number.POSITIVE_INFINITY;
   /** Its limit of concurrent upstream queries. */
   readonly slots: Slots;

@@ -249,7 +249,7 @@ export class AdaptiveForwarder {
     }
     const key = cacheKeyOf(waiter, serverList);
     const query = this.#inFlightFor(key);
-    // The same question again while it is in flight: from another client, or ours, looped back by the server.
+    // The question is in flight already: this query is another client's, or our own, looped back by the server.
     if (query !== undefined && behaviour.guardsLoops) {
       const { nameservers, isDocker } = serverList;
       const asked = isDocker ? besideDocker(nameservers, deferred.query, deferred) : nameservers;

@@ -111,7 +111,7 @@ export interface TlsPlace {
 }
 
 /**
- * Sends over a TCP socket that may still be connecting, as it is or by TLS. Another id there means a broken server, not a stray
+ * Sends over a TCP socket that may still be connecting, plainly or over TLS. Another id there means a broken server, not a stray
  * packet.
  */
 export function queryTcp(

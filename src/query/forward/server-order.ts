@@ -27,7 +27,7 @@ export interface UpstreamCandidate extends QueuedQuery {
   readonly place: number;
   /** The client's queries to it, once it is tried. */
   queue: ServerQueue | undefined;
-  /** `waiting`: for its turn in the container's queue to the server. `held`: its reply waits for servers before it in the list. */
+  /** `waiting`: in the container's queue to the server. `held`: its reply waits for servers before it in the list. */
   state: "untried" | "waiting" | "pending" | "held" | "failed";
   tries: number;
   /** It was asked a second time when the next server was asked. */

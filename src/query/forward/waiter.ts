@@ -45,7 +45,7 @@ export interface WaiterParts {
   /** Bytes held of the container's share. */
   readonly heldBytes: number;
   readonly respond: Respond;
-  /** The same for all waiters: called just before a waiter gets its answer; returns the current time. */
+  /** One function for all waiters, called just before a waiter gets its answer; returns the current time. */
   readonly onDone: (waiter: Waiter) => number;
 }
 

@@ -12,7 +12,7 @@ import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
 export interface Connecters {
   /** The number of the client of all of them; 0 if several share the socket. */
   readonly clientNumber: number;
-  /** The connections of the client that this one is from; undefined if that is nobody. */
+  /** The connections of the client that this one is from; undefined if there is no such client. */
   of(socket: Socket): ClientConnections | undefined;
 }
 

@@ -34,7 +34,7 @@ export interface UdpParts {
 export interface Senders {
   /** The client of all of them; undefined if several share the socket. */
   readonly only: Client | undefined;
-  /** The client that a packet is from, by its source address; undefined if that is nobody's. */
+  /** The client that a packet is from, by its source address; undefined if the address belongs to no client. */
   of(source: AddressKey): Client | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface PacketSource {
   readonly port: number;
 }
 
-/** A packet that waits for the next turn. */
+/** A packet that waits for the next turn of the event loop. */
 interface KeptPacket {
   readonly message: Buffer;
   readonly sender: Buffer;

@@ -39,7 +39,7 @@ export class NameserverPool {
   readonly #scopes = new Map<string, number>();
   /** Rate limit for new connections to the host's servers, over all containers. */
   readonly #connects: RateLimit;
-  /** The same for connections over TLS, and the budget of all handshakes. */
+  /** Rate limit for new TLS connections to the host's servers; and the budget of all handshakes. */
   readonly #tlsConnects: RateLimit;
   readonly #handshakes = new StreamTurn(0);
   readonly #trust: TlsTrust;
@@ -244,7 +244,7 @@ function scopeKey(server: Server): string {
   return server.container === undefined ? serverKey(server) : `${server.from} ${containerKey(server)}`;
 }
 
-/** The same for each start and address of a container. */
+/** A key that stays the same for every start and address of a container. */
 function containerKey({ container, port }: Server): string {
   return `container ${container?.name} ${container?.network} ${port} `;
 }

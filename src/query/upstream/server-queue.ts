@@ -40,7 +40,7 @@ interface OutstandingQuery {
 /** A query in a queue. Only the queue writes to it. */
 export interface QueuedQuery extends OutstandingQuery {
   sentMs: number;
-  /** The round of the window in which it was sent. */
+  /** The epoch of the window in which it was sent. */
   round: number;
   /** What sends it; undefined unless it waits. */
   send: (() => void) | undefined;
@@ -202,11 +202,11 @@ class Outstanding<Query extends OutstandingQuery> {
  * smaller window makes them come sooner, the queries only waited in the server, in the way of other containers. Where it
  * does not, the time is the server's own, and the window grows.
  *
- *   growing --(answers take longer than the server's own time, or now and then)--> half of it, for one round
+ *   growing --(answers take longer than the server's own time, or now and then)--> half of it, for one epoch
  *      ^--(they come as late as before: that is its own time) the former size --'  |
  *      ^--(they come sooner) half of it stays -------------------------------------'
  *
- * A round is as many answers as show the shortest time, of queries that met as many others as the window allows. What a window
+ * An epoch is as many answers as show the shortest time, of queries that met as many others as the window allows. What a window
  * has grown is lost again while it is not used.
  */
 export class Window {
@@ -233,12 +233,12 @@ export class Window {
     return Math.min(LIMITS.retransmitMs, Math.max(LIMITS.serverWindow.lateMs, LATE * this.#ownMs));
   }
 
-  /** The round in which a query is a sample that is sent beside so many others. */
+  /** The epoch for which a query is a sample that is sent beside so many others. */
   roundOf(outstanding: number): number {
     return outstanding >= FULL * this.#limit ? this.#round : NO_ROUND;
   }
 
-  /** A query of this round was answered, or is late. */
+  /** A query of this epoch was answered, or is late. */
   record(round: number, tookMs: number, nowMs: number): void {
     if (round === NO_ROUND) return this.#shrinkUnused();
     this.#unused = 0;

@@ -3,7 +3,7 @@
  * soon exhaust the ports. They are not shared between containers, because many servers answer queries on a connection
  * in order, so that one container's slow name would delay another container.
  *
- * By TLS a connection costs a handshake, so there is a second one only when the first is busy, or silent.
+ * Over TLS a connection costs a handshake, so there is a second one only when the first is busy, or silent.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
@@ -29,7 +29,7 @@ export interface StreamPoolParts {
   readonly connectsOfHost: RateLimit | undefined;
   /** Opens a socket that is connecting to the server; may throw. */
   readonly dial: () => number;
-  /** For a server that is asked by TLS. */
+  /** For a server that is queried over TLS. */
   readonly tls?: (() => TlsTarget) | undefined;
 }
 
@@ -203,7 +203,7 @@ interface StreamSocket {
 type OnClosed = (stream: UpstreamStream, unanswered: readonly PendingExchange[], reason: string) => void;
 
 /**
- * One TCP connection to a server, with many queries in flight (RFC 7766), as it is or by TLS. A reply must match
+ * One TCP connection to a server, with many queries in flight (RFC 7766), plainly or over TLS. A reply must match
  * the id and the question of one of them; anything else means a broken server and closes the connection.
  */
 class UpstreamStream {

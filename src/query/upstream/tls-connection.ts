@@ -1,12 +1,12 @@
 /**
- * TlsConnection: one connection to a server by TLS (RFC 7858), on a socket that may still be connecting. Nothing is sent that
+ * TlsConnection: one connection to a server over TLS (RFC 7858), on a socket that may still be connecting. Nothing is sent that
  * could be read before the certificate is verified; if it does not hold, the connection ends.
  *
  * The server may be hostile, and its bytes are costly: a handshake takes a millisecond, and a record of 27 bytes may change the
- * keys. So they are given to OpenSSL in pieces, in turns: those of handshakes in one turn of all connections, and later ones in
- * that of the container. What arrives beside answers is limited.
+ * keys. So they are given to OpenSSL in pieces, within a budget for each turn of the event loop: one for the handshakes of all
+ * connections, and one of each container for what follows. The bytes that arrive beside answers are limited.
  *
- *   waits for the authorities --> waits for its turn --> handshake --(verified)--> data --> closed
+ *   waits for the authorities --> waits for the budget --> handshake --(verified)--> data --> closed
  */
 import { Socket, isIP } from "node:net";
 import { Duplex } from "node:stream";
@@ -46,11 +46,11 @@ export class TlsMemory {
   }
 }
 
-/** A server to ask by TLS. */
+/** A server to query over TLS. */
 export interface TlsTarget {
   readonly server: Server;
   readonly trust: TlsTrust;
-  /** The turn of all handshakes. */
+  /** The budget of all handshakes. */
   readonly handshakes: StreamTurn;
   readonly memory: TlsMemory;
 }
@@ -98,7 +98,7 @@ export class TlsConnection {
   #dates: string | undefined;
   #from = "";
 
-  /** Takes ownership of the socket. `turn`: that of the container. */
+  /** Takes ownership of the socket. `budget`: the container's. */
   constructor(fd: number, target: TlsTarget, turn: StreamTurn, listener: TlsListener) {
     this.#target = target;
     this.#turn = turn;
@@ -333,7 +333,7 @@ const { bytes: TURN } = LIMITS.streamTurn;
 /** Two pieces of handshakes in a turn of the event loop, each of which takes up to a millisecond. */
 const HANDSHAKE_COST = TURN / 2;
 const PIECE_BYTES = LIMITS.streamReadBytes;
-/** After that, 4 KB in a turn, for each container: they may be 150 changes of keys. */
+/** After a handshake, each container gets 4 KB in a turn of the event loop: they may be 150 changes of keys. */
 const BYTE_COST = TURN / PIECE_BYTES;
 /** A byte of an answer allows for so many others: records have a head, and an end. */
 const ALLOWED_FOR_EACH = 3;

@@ -156,7 +156,7 @@ export class UpstreamSocket implements PacketSender<number> {
     if (errno === ECONNREFUSED && !this.#isClosed) this.#onUnreachable(errnoName(errno));
   }
 
-  /** A long reply can take milliseconds, so of several in one turn most wait for the next ones. */
+  /** A long reply can take milliseconds, so if several come at once, most wait for later turns of the event loop. */
   #take(message: Buffer): void {
     const { budget } = this.#parts;
     if (message.length > LIMITS.upstreamReplyBytes && budget.left <= 0) return this.#keep(message);
@@ -238,7 +238,7 @@ export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange
 }
 
 /**
- * How many upstream replies are processed per turn of the event loop, where a long one counts as several.
+ * ReplyBudget: how many upstream replies are processed per turn of the event loop, where a long one counts as several.
  * Otherwise the replies for one container that queries as fast as it can would delay the queries of all others. The rest
  * stays in the socket until the next turn.
  */

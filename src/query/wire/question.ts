@@ -51,7 +51,7 @@ export class Question implements QuestionName {
   foldedLength = 0;
   labelCount = 0;
   hasUpperCase = false;
-  /** The same in its original letter case. */
+  /** The name in its original letter case. */
   spelled: Uint8Array = this.folded;
   spelledAt = 0;
   /** Length and hash of the first n labels; index 0 is the empty name. */
@@ -69,7 +69,7 @@ export class Question implements QuestionName {
     return this.hashOf[this.labelCount] as number;
   }
 
-  /** Has the query announce no more than this for an answer by UDP, and returns what it announces; 0 without an OPT. */
+  /** Lowers the UDP payload size that the query announces to at most this, and returns it; 0 without an OPT. */
   limitUdpSize(bytes: number): number {
     this.records.optUdpSize = Math.min(this.records.optUdpSize, bytes);
     return this.records.optUdpSize;
