@@ -128,7 +128,7 @@ export const LIMITS = {
    * After so long the rest of a batch waits for the next turn of the event loop; on a busy machine, after as much CPU time of this
    * thread again. Usual answers take microseconds.
    */
-  udpTurnMs: 1,
+  udpSliceMs: 1,
   /**
    * Receive buffer for queries of one namespace that arrive while others are served, in the kernel's accounting (768
    * bytes and more for a short query; the kernel doubles this value): some 2,700 queries instead of 270. What does not
@@ -179,7 +179,7 @@ export const LIMITS = {
    * parse. Each message counts as so many more, one that is forwarded as many as several local answers, and a connection that
    * is accepted or read again as many as copying 64 KB takes.
    */
-  streamTurn: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
+  streamBudget: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
   /** Bytes that arrive at once from a connection before others of the container are read; queries are shorter. */
   streamReadBytes: 4096,
   /** Connections in the kernel's accept queue. */
@@ -494,7 +494,7 @@ export const LIMITS = {
   /** Names that containers had until they were renamed. */
   formerNames: 256,
   /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
-  failureBytes: { near: 2_304, outside: 1_152 },
+  failureBytes: { local: 2_304, external: 1_152 },
   /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
   failureTables: 1_024,
   failureLingerMs: 600_000,

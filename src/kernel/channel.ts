@@ -259,6 +259,6 @@ function aligned(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-function writePointer(target: Buffer, at: number, place: Uint8Array): void {
-  target.writeBigUInt64LE(BigInt(addressOf(place)), at);
+function writePointer(target: Buffer, at: number, bytes: Uint8Array): void {
+  target.writeBigUInt64LE(BigInt(addressOf(bytes)), at);
 }

@@ -1,6 +1,6 @@
 /**
  * Stale conntrack entries of a client that is gone. An entry outlives its conversation by minutes, and would redirect
- * the next client with the same address to the same place.
+ * the next client with the same address to the same destination.
  */
 import { codeOf } from "../base/lib/fault.ts";
 import { addressBytes, addressText } from "../base/model/address.ts";

@@ -96,7 +96,7 @@ export class MessageBlock {
   }
 
   /** Puts a message from elsewhere into a slot, as if it had been received into it. */
-  place(slot: number, message: Uint8Array, length: number, sender: Uint8Array): void {
+  put(slot: number, message: Uint8Array, length: number, sender: Uint8Array): void {
     this.data.set(length === message.length ? message : message.subarray(0, length), this.offsetOf(slot));
     this.#addresses.set(sender, slot * ADDRESS_BYTES);
     this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] = sender.length;

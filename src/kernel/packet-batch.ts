@@ -34,7 +34,7 @@ export class PacketBatch {
   add<Owner>(sender: PacketSender<Owner>, packet: Uint8Array, to: Uint8Array, owner: Owner): boolean {
     if (packet.length > PACKET_BYTES_MAX) return false;
     if (this.#senders.length >= this.#block.slots) this.flush();
-    this.#block.place(this.#senders.length, packet, packet.length, to);
+    this.#block.put(this.#senders.length, packet, packet.length, to);
     this.#senders.push(sender);
     this.#owners.push(owner);
     this.#arm();

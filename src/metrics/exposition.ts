@@ -6,7 +6,7 @@
  */
 import { createRequire } from "node:module";
 import type { Registry } from "prom-client";
-import { ownRound } from "../base/lib/slices.ts";
+import { ownSlice } from "../base/lib/slices.ts";
 
 export interface Sample {
   /** If it differs from the family's name: `_bucket`, `_sum` and `_count` of a histogram. */
@@ -40,7 +40,7 @@ export async function exposition(families: readonly Family[]): Promise<string> {
       parts.push(parts.length === 0 ? text : withoutHead(text));
       count += values.length;
       if (count < SAMPLES_AT_ONCE) continue;
-      await ownRound();
+      await ownSlice();
       count = 0;
     }
     if (parts.length > 0) texts.push(parts.join(""));

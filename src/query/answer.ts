@@ -29,13 +29,13 @@ import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
 import {
-  ASKED,
+  ONLY_DOCKER,
   DECLARED,
   DENIED,
   MISS,
   type NameRecords,
   type ReverseName,
-  type DockerAsk,
+  type DockerQuestion,
 } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import { PROBE_NAME_BYTES, probeName, sentProbes } from "../base/model/probe-message.ts";
@@ -55,7 +55,7 @@ import { RuledAnswer, SpecialNames } from "./policy/ruled-answer.ts";
 import type { QueryJudge, AnswerFilter } from "./verdict.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
-import { Question, type Verdict } from "./wire/question.ts";
+import { Question, type QuestionResult } from "./wire/question.ts";
 import {
   type AddressOptions,
   addressAnswer,
@@ -161,7 +161,7 @@ export class Answerer {
   ): number {
     const { outcome } = this;
     const question = this.#question;
-    this.#names.begin(client.asked);
+    this.#names.begin(client.dockerAnswers);
     const verdict = question.read(block, offset, length);
     if (verdict !== "answer") return refuseUnreadable(block, question, offset, verdict, outcome);
     outcome.type = question.type;
@@ -231,7 +231,7 @@ export class Answerer {
       route: this.#route as Route,
       isOwn,
       alias,
-      ask: this.#names.pending,
+      dockerQuestion: this.#names.dockerQuestion,
       delayMs: this.#ruled.delayMs,
       rule,
       policy,
@@ -274,7 +274,7 @@ export class Answerer {
     }
     if (type === TYPE.PTR) {
       const pointer = this.#names.reverse(question, client.view);
-      if (this.#names.pending !== undefined) return this.#ask(block, this.#names.pending);
+      if (this.#names.dockerQuestion !== undefined) return this.#ask(block, this.#names.dockerQuestion);
       this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) return this.#answerPointer(block, pointer);
     }
@@ -298,21 +298,21 @@ export class Answerer {
     return this.#decideForwarding(client, block);
   }
 
-  #answerPointer(block: Buffer, { target, ttlSeconds, ask, isTimed }: ReverseName): number {
+  #answerPointer(block: Buffer, { target, ttlSeconds, dockerQuestion, isTimed }: ReverseName): number {
     const question = this.#question;
     const behaviour = this.#behaviour;
     this.outcome.source = this.#names.source;
     const refused = this.#policed.local(block, this.outcome.source);
     if (refused !== UNDECIDED) return refused;
-    if (target !== undefined && ask === undefined && isTimed !== true) this.#repeats.set(0);
+    if (target !== undefined && dockerQuestion === undefined && isTimed !== true) this.#repeats.set(0);
     if (target !== undefined) return pointerAnswer(block, question, target, behaviour, this.#limit, ttlSeconds);
-    if (ask !== undefined) return nameError(block, question, behaviour, ttlSeconds);
+    if (dockerQuestion !== undefined) return nameError(block, question, behaviour, ttlSeconds);
     return failure(block, question, RCODE.SERVFAIL, behaviour);
   }
 
   /** Defers the query until Docker's resolver has answered; then the query is answered again. */
-  #ask(block: Buffer, ask: DockerAsk): number {
-    const refused = this.#policed.ask(block, ask);
+  #ask(block: Buffer, dockerQuestion: DockerQuestion): number {
+    const refused = this.#policed.ask(block, dockerQuestion);
     if (refused !== UNDECIDED) return refused;
     this.#trace?.record("names", `it may be a name of ${ask.whose}: Docker's resolver is asked`);
     return DEFERRED;
@@ -373,7 +373,7 @@ export class Answerer {
     const question = this.#question;
     const found = this.#names.find(question, client.view);
     if (found === MISS) return UNDECIDED;
-    if (found === ASKED) return this.#ask(block, this.#names.pending as DockerAsk);
+    if (found === ONLY_DOCKER) return this.#ask(block, this.#names.dockerQuestion as DockerQuestion);
     this.outcome.source = this.#names.source;
     if (found === DENIED) {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
@@ -420,7 +420,7 @@ export class Answerer {
     const question = this.#question;
     const { type } = question;
     const resolved = this.#declared.resolve(declared, type, client.view);
-    if (this.#names.pending !== undefined) return this.#ask(block, this.#names.pending);
+    if (this.#names.dockerQuestion !== undefined) return this.#ask(block, this.#names.dockerQuestion);
     const refused = this.#policed.targets(block, resolved.links);
     if (refused !== UNDECIDED) return refused;
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
@@ -471,13 +471,13 @@ export class Answerer {
 /** What a deferred query has beside its message. */
 type DeferralReason = Pick<
   DeferredQuery,
-  "isLocalName" | "route" | "isOwn" | "alias" | "ask" | "delayMs" | "rule" | "policy" | "refusal" | "held"
+  "isLocalName" | "route" | "isOwn" | "alias" | "dockerQuestion" | "delayMs" | "rule" | "policy" | "refusal" | "held"
 >;
 
 /** All keys in one literal: spreading objects into it would cost each cache miss microseconds. */
 function copiedQuery(block: Buffer, question: Question, reason: DeferralReason): DeferredQuery {
   const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = question;
-  const { isLocalName, route, isOwn, alias, ask, delayMs, rule, policy, refusal, held } = reason;
+  const { isLocalName, route, isOwn, alias, dockerQuestion, delayMs, rule, policy, refusal, held } = reason;
   const query = Buffer.allocUnsafe(messageEnd - offset);
   copyBytes(block, offset, messageEnd, query, 0);
   return {
@@ -495,7 +495,7 @@ function copiedQuery(block: Buffer, question: Question, reason: DeferralReason):
     route,
     isOwn,
     alias,
-    ask,
+    dockerQuestion,
     delayMs,
     rule,
     policy,
@@ -509,7 +509,7 @@ function refuseUnreadable(
   block: Buffer,
   question: Question,
   offset: number,
-  verdict: Exclude<Verdict, "answer">,
+  verdict: Exclude<QuestionResult, "answer">,
   outcome: Outcome,
 ): number {
   if (verdict === "ignore") return DROPPED;

@@ -38,7 +38,7 @@ export interface DeferredQuery extends AskedQuery {
   /** The last record, if it signs the query (TSIG or SIG(0)). */
   readonly signature: Signature | undefined;
   /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
-  readonly ask?: DockerAsk | undefined;
+  readonly dockerQuestion?: DockerQuestion | undefined;
   /** Set if a judge holds it for so long before it is answered. */
   readonly delayMs?: number | undefined;
   /** The rule that delayed it, as text for people. */

@@ -21,7 +21,7 @@ import { Answerer } from "../query/answer.ts";
 import { CacheReader } from "../query/cache/cache-reader.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
 import { Delayer, HeldAnswers } from "../query/forward/delayer.ts";
-import { DockerAsker } from "../query/forward/docker-asker.ts";
+import { DockerForwarder } from "../query/forward/docker-forwarder.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { type Loop, LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
@@ -41,7 +41,7 @@ import { Meter } from "../query/record/meter.ts";
 import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
-import { TurnBudget } from "../query/upstream/udp-socket.ts";
+import { ReplyBudget } from "../query/upstream/udp-socket.ts";
 import { descriptorsMax, SpareDescriptors } from "../kernel/descriptors.ts";
 import { LookupLog } from "./lookup-log.ts";
 import { tuneCompiler } from "./heap.ts";
@@ -101,7 +101,7 @@ export function composeQuerySide(
   const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era };
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
-  const udp: UdpParts = { ...answering, ...shared, block, batch, turn: new Turn(LIMITS.udpTurnMs) };
+  const udp: UdpParts = { ...answering, ...shared, block, batch, slice: new TimeSlice(LIMITS.udpSliceMs) };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   const openClient = (containerId: string, view: View, dial: Dial): Client => {
     const client = clients.open(containerId, view, dial);
@@ -216,7 +216,14 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
   const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly, era });
   const now = (): number => performance.now();
   const held = new HeldAnswers({ forward, now, queriesMax });
-  const asker = new DockerAsker({ behaviour, answerer, forward: held.forward, ids: new RandomIds(), now, queriesMax });
+  const asker = new DockerForwarder({
+    behaviour,
+    answerer,
+    forward: held.forward,
+    ids: new RandomIds(),
+    now,
+    queriesMax,
+  });
   const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
@@ -242,7 +249,7 @@ function adaptive(
     {
       block,
       batch,
-      budget: new TurnBudget(LIMITS.upstreamBatch),
+      budget: new ReplyBudget(LIMITS.upstreamBatch),
       ids,
       now,
       socketsMax,
@@ -297,7 +304,7 @@ function adaptive(
   });
   const queriesMax = LIMITS.forwardQueriesShared;
   const held = new HeldAnswers({ forward: forwarder.forward, now, queriesMax });
-  const asker = new DockerAsker({ behaviour, answerer, forward: held.forward, ids, now, queriesMax });
+  const asker = new DockerForwarder({ behaviour, answerer, forward: held.forward, ids, now, queriesMax });
   const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,

@@ -10,10 +10,10 @@ import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../src/b
 import { NAME_BYTES_MAX } from "../../src/base/dns/name.ts";
 import { Answerer } from "../../src/query/answer.ts";
 import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES } from "../../src/query/ports.ts";
-import { readAsked } from "../../src/query/forward/docker-asker.ts";
+import { readDockerReply } from "../../src/query/forward/docker-forwarder.ts";
 import type { Client } from "../../src/query/client/client.ts";
 import { StreamReader, withLength } from "../../src/base/lib/stream-reader.ts";
-import { Question, type Verdict } from "../../src/query/wire/question.ts";
+import { Question, type QuestionResult } from "../../src/query/wire/question.ts";
 import { Records, isReadable } from "../../src/query/wire/records.ts";
 import { relay } from "../../src/query/wire/relay.ts";
 import { failure, sizeLimit } from "../../src/query/wire/reply.ts";
@@ -153,7 +153,7 @@ export class AnswerCheck {
     assert.equal(readReply(this.#scratch.subarray(0, length)).id, message.readUInt16BE(0));
   }
 
-  #read(message: Buffer): Verdict {
+  #read(message: Buffer): QuestionResult {
     message.copy(this.#scratch);
     return this.#question.read(this.#scratch, 0, message.length);
   }
@@ -201,7 +201,7 @@ export class AskedCheck {
     const questionEnd = Math.min(message.length, Math.max(12, message.indexOf(0, 12)) + 5);
     const type = [TYPE.A, TYPE.AAAA, TYPE.PTR][message.length % 3] ?? TYPE.A;
     const start = performance.now();
-    const asked = readAsked(message, { message, questionEnd, type, isGuarded: message.length % 2 === 0 });
+    const asked = readDockerReply(message, { message, questionEnd, type, isGuarded: message.length % 2 === 0 });
     this.lastMicros = (performance.now() - start) * 1000;
     this.outcomes[asked.kind]++;
     if (asked.kind !== "records") return;

@@ -14,7 +14,7 @@ import {
   BRIEF_VALUE_BYTES,
   COUNT_BYTES,
   KINDS,
-  ROUND_SHIFT,
+  BATCH_SHIFT,
 } from "../../src/kernel/answers/layout.ts";
 import { TYPE } from "../support/scripted/builders.ts";
 
@@ -155,7 +155,7 @@ test("the numbers of entries of different rounds differ", (t) => {
   entries.sweep(monotonicNs() + 11 * SECOND_NS);
   assert.ok(remembers(entries, "second"));
   assert.deepEqual(entries.read(BRIEF_ENTRY, into), old);
-  assert.ok(entries.read(BRIEF_ENTRY | (1 << ROUND_SHIFT), into)?.includes("second"));
+  assert.ok(entries.read(BRIEF_ENTRY | (1 << BATCH_SHIFT), into)?.includes("second"));
 });
 
 test("names with the same first label end together, so that all steps of a lookup are seen", (t) => {

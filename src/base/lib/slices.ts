@@ -22,10 +22,10 @@ export async function inSlices(pieces: Iterable<unknown>, atOnce = SLICE_PIECES)
     lastMs += pieceMs;
     // The next piece takes about as long as this one.
     if (count < atOnce || (count > atOnce && lastMs - startMs + pieceMs < SLICE_MS)) continue;
-    await ownRound();
+    await ownSlice();
     lastMs = startMs = performance.now();
   }
-  if (count > atOnce) await ownRound();
+  if (count > atOnce) await ownSlice();
   return count;
 }
 
@@ -50,7 +50,7 @@ let last: Promise<unknown> = Promise.resolve();
  * Queues a step that takes a millisecond. Each step gets a turn of the event loop that it shares with no other step, so a query has to wait
  * for one step at most, however many are due. Resolves at the beginning of that turn; the step ends with its next await.
  */
-export async function ownRound(): Promise<void> {
+export async function ownSlice(): Promise<void> {
   const mine = last.then(() => new Promise((resolve) => setImmediate(resolve)));
   last = mine;
   await mine;

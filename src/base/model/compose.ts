@@ -18,16 +18,16 @@ export const COMPOSE_LABEL = {
 } as const;
 
 /** A key in the file of a Compose project, below a service. The files are read as far as advice about a change of them needs it. */
-export interface ComposeKeyPlace {
+export interface ComposeKeyLocation {
   readonly file: string;
   readonly service: string;
 }
 
 export interface ComposeServiceText {
   /** Where a key of the service is; with several files, in the one that Compose reads last. */
-  readonly keys: ReadonlyMap<string, ComposeKeyPlace>;
+  readonly keys: ReadonlyMap<string, ComposeKeyLocation>;
   /** The service's definition in the first file that has it, for a key that no file has yet. */
-  readonly place: ComposeKeyPlace;
+  readonly location: ComposeKeyLocation;
   /** Its networks by their keys in the file; undefined without the key `networks`. */
   readonly networks: { readonly names: readonly string[]; readonly isMap: boolean } | undefined;
   readonly networkMode: string | undefined;
@@ -35,7 +35,7 @@ export interface ComposeServiceText {
   /** `scale`, or `deploy.replicas`, and which of them; undefined where the file has no number. */
   readonly replicas: { readonly key: string; readonly count: number } | undefined;
   /** Which file has an entry of `extra_hosts`; the names are in lower case. */
-  readonly extraHosts: ReadonlyMap<string, ComposeKeyPlace>;
+  readonly extraHosts: ReadonlyMap<string, ComposeKeyLocation>;
 }
 
 export interface ComposeProjectText {

@@ -14,7 +14,7 @@ export const LISTENER_ADDRESSES = {
 /**
  * "dns2" and "dns3". The listener's rules mark arriving packets: those of a known container, and those of one that may just have started.
  */
-export const LISTENER_MARKS = { asker: 0x646e7332, new: 0x646e7333 } as const;
+export const LISTENER_MARKS = { known: 0x646e7332, new: 0x646e7333 } as const;
 
 export function isListenerAddress(text: string): boolean {
   return Object.values(LISTENER_ADDRESSES).some((each) => isSameAddress(each, text));

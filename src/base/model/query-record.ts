@@ -86,8 +86,8 @@ export interface FailureRecord {
   readonly lastMs: number;
   /** The time at which the same name and type last resolved; undefined if it has not since the first failure. */
   readonly successMs: number | undefined;
-  /** It has one label, or was known as a name on this engine when it first failed. */
-  readonly isNear: boolean;
+  /** It resembles a container's name: it has one label, or was known as a name on this engine when it first failed. */
+  readonly isLocal: boolean;
 }
 
 /**

@@ -49,11 +49,11 @@ const DOMAIN = /^[\w.-]*$/;
 type DialSide = "host" | "container";
 
 /** Parses one server; throws an Error with a sentence for users. */
-export function parseServer(text: string, place: DialSide = "host"): NamedServer {
+export function parseServer(text: string, side: DialSide = "host"): NamedServer {
   if (text === "host") return "host";
-  if (text.startsWith(FROM_NODE)) return parseNode(text, place);
+  if (text.startsWith(FROM_NODE)) return parseNode(text, side);
   const isMarked = text.startsWith(FROM_CONTAINER);
-  const isInside = isMarked || place === "container";
+  const isInside = isMarked || side === "container";
   const container = isMarked ? containerIn(text.slice(FROM_CONTAINER.length)) : undefined;
   if (container !== undefined) return { ...container, port: readPort(text, container.port) };
   const rest = isMarked ? text.slice(FROM_CONTAINER.length) : text;
@@ -77,9 +77,9 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
 }
 
 /** Parses `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error with a sentence for users. */
-export function parseRoute(text: string, place: DialSide = "host"): RouteText {
+export function parseRoute(text: string, side: DialSide = "host"): RouteText {
   if (!text.startsWith("/")) {
-    const server = parseServer(text, place);
+    const server = parseServer(text, side);
     if (isNodeServer(server)) throw needsDomain(text);
     return { domains: [""], servers: [server], isLocal: false };
   }
@@ -88,18 +88,18 @@ export function parseRoute(text: string, place: DialSide = "host"): RouteText {
   const parts = tlsAt < 0 ? text.slice(1).split("/") : text.slice(0, tlsAt).split("/").slice(1);
   const server = tlsAt < 0 ? (parts.pop() ?? "") : text.slice(tlsAt + 1);
   if (parts.length === 0) throw new Error(`invalid route "${text}": use /DOMAIN/SERVER`);
-  const servers = server === "" ? [] : [parseServer(server, place)];
+  const servers = server === "" ? [] : [parseServer(server, side)];
   const domains = parts.map((domain) => parseDomain(domain));
   if (domains.includes("") && servers.some(isNodeServer)) throw needsDomain(text);
   return { domains, servers, isLocal: server === "" };
 }
 
-function parseNode(text: string, place: DialSide): ContainerServer {
+function parseNode(text: string, side: DialSide): ContainerServer {
   const node = containerIn(text.slice(FROM_NODE.length));
   if (node === undefined || node.network !== undefined) {
     throw new Error(`invalid node "${text}": use ${NODE_SERVER_FORM}, such as node:kind-control-plane`);
   }
-  if (place === "container") throw new Error(nodeInLabel(text));
+  if (side === "container") throw new Error(nodeInLabel(text));
   return { target: node.target, network: undefined, port: readPort(text, node.port), isNode: true };
 }
 
@@ -159,12 +159,12 @@ export function namedServerText(server: NamedServer): string {
  */
 export function serverText(server: Server): string {
   const { container } = server;
-  const place = placeText(server);
-  if (server.from === "node") return `${FROM_NODE}${container?.name ?? ""}(${place})`;
-  return container === undefined ? place : `${FROM_CONTAINER}${container.name}@${container.network}(${place})`;
+  const address = addressAndPort(server);
+  if (server.from === "node") return `${FROM_NODE}${container?.name ?? ""}(${address})`;
+  return container === undefined ? address : `${FROM_CONTAINER}${container.name}@${container.network}(${address})`;
 }
 
-function placeText(server: Server): string {
+function addressAndPort(server: Server): string {
   if (server.from === "docker") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
 }
@@ -184,11 +184,11 @@ export function serversIn(text: string): Server[] {
       return [{ from: "node", ...splitPort(inNode ?? ""), container }];
     }
     const [, name, network = "", behind] = /^container:([^@(]+)@([^(]+)\((.+)\)$/.exec(word) ?? [];
-    const [, place, inside] = /^(host|docker)\((.+)\)$/.exec(behind ?? word) ?? [];
+    const [, side, inside] = /^(host|docker)\((.+)\)$/.exec(behind ?? word) ?? [];
     const at = inside ?? behind ?? word;
     const { address, port, tls } = at.startsWith(BY_TLS) ? splitTls(word, at.slice(BY_TLS.length)) : splitPort(at);
     if (!isIPv4(address) && !isIPv6(address)) return [];
-    const from = place === undefined ? "container" : place === "host" ? "host" : "docker";
+    const from = side === undefined ? "container" : side === "host" ? "host" : "docker";
     return [
       {
         from,
@@ -210,9 +210,9 @@ function withPort(server: Server): string {
   const { address, port, tls } = server;
   const isUsual = port === usualPort(server);
   if (tls === undefined && isUsual) return address;
-  const place = `${address.includes(":") ? `[${address}]` : address}${isUsual ? "" : `:${port}`}`;
-  if (tls === undefined) return place;
-  return `${BY_TLS}${place}${tls === withoutZone(address) ? "" : `#${tls}`}`;
+  const endpoint = `${address.includes(":") ? `[${address}]` : address}${isUsual ? "" : `:${port}`}`;
+  if (tls === undefined) return endpoint;
+  return `${BY_TLS}${endpoint}${tls === withoutZone(address) ? "" : `#${tls}`}`;
 }
 
 function withoutZone(address: string): string {
@@ -226,9 +226,9 @@ interface SplitPort {
   readonly tls?: string;
 }
 
-/** `place`: what follows `tls://`. What follows a # is always a name here. */
-function splitTls(text: string, place: string): SplitPort {
-  const [where = "", name] = place.split(/#(.*)/s, 2);
+/** `rest`: what follows `tls://`. What follows a # is always a name here. */
+function splitTls(text: string, rest: string): SplitPort {
+  const [where = "", name] = rest.split(/#(.*)/s, 2);
   const { address, port } = splitPort(where, TLS_PORT, text);
   if (name === undefined) return { address, port, tls: "" };
   const tls = name.replace(/\.$/, "").toLowerCase();
@@ -307,6 +307,6 @@ function containerIn(
 /** Writes what `parseServer` parses; without the port if it is the usual one. */
 function containerServerText(server: ContainerServer, usual: number): string {
   const { target, network, port, isNode } = server;
-  const place = network === undefined ? "" : `@${network}`;
-  return `${isNode === true ? "node" : "container"}:${target}${place}${port === usual ? "" : `:${port}`}`;
+  const suffix = network === undefined ? "" : `@${network}`;
+  return `${isNode === true ? "node" : "container"}:${target}${suffix}${port === usual ? "" : `:${port}`}`;
 }

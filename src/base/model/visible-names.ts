@@ -44,7 +44,7 @@ export interface ReverseName {
   /** The name expires by itself, so the kernel may not repeat the answer. */
   readonly isTimed?: boolean;
   /** Set if only Docker's resolver knows whose address it is; there is no target then. */
-  readonly ask?: DockerAsk;
+  readonly dockerQuestion?: DockerQuestion;
 }
 
 /** A zone that dns11 answers for. */
@@ -94,7 +94,7 @@ export const MISS = 0;
 export const FOUND = 1;
 export const DENIED = 2;
 export const DECLARED = 3;
-export const ASKED = 4;
+export const ONLY_DOCKER = 4;
 
 /** Records the steps of a search, to explain a query. The step that ends the search is recorded last. */
 export interface NamesTrace {
@@ -110,8 +110,8 @@ export class NameSearch {
   addresses: NameAddresses = NOTHING;
   /** Set with the result DECLARED. */
   records: NameRecords | undefined;
-  /** Set with the result ASKED. */
-  ask: DockerAsk | undefined;
+  /** Set with the result ONLY_DOCKER. */
+  dockerQuestion: DockerQuestion | undefined;
   /** No upstream has such a name. Otherwise an upstream may have it, with other records. */
   isLocalOnly = false;
   /** The answer expires by itself, so the kernel may not repeat it. */
@@ -129,9 +129,9 @@ export class NameSearch {
     return FOUND;
   }
 
-  asked(ask: DockerAsk): typeof ASKED {
-    this.ask = ask;
-    return ASKED;
+  onlyDocker(question: DockerQuestion): typeof ONLY_DOCKER {
+    this.dockerQuestion = question;
+    return ONLY_DOCKER;
   }
 
   declared(records: NameRecords, isTimed = false): typeof DECLARED {
@@ -165,7 +165,7 @@ export interface VisibleNames {
   readonly denialSeconds?: number;
   /** Domains that it has all names of: none below them is forwarded. */
   readonly zones?: readonly string[];
-  /** MISS, FOUND, DECLARED or ASKED (the result is in `search`), or DENIED. */
+  /** MISS, FOUND, DECLARED or ONLY_DOCKER (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;
@@ -177,7 +177,7 @@ export interface VisibleNames {
  * What to ask of Docker's own resolver: a name that only it knows, because another machine may hold it. The container side decides which
  * names these are; the query side asks.
  */
-export interface DockerAsk {
+export interface DockerQuestion {
   /** Wire labels without the terminating zero: the name as that resolver knows it. */
   readonly labels: Uint8Array;
   /** "address" is a question for the reverse name of an address. */
@@ -221,10 +221,10 @@ export interface HeldName extends Pick<DockerAsk, "whose"> {
 /** What Docker's resolver answered one client. */
 export interface DockerAnswers {
   /** Undefined if it must be asked. */
-  find(ask: DockerAsk): DockerAnswer | undefined;
+  find(question: DockerQuestion): DockerAnswer | undefined;
 }
 
 /** The key under which the answer of Docker's resolver is kept. */
-export function askKey({ kind, labels }: Pick<DockerAsk, "kind" | "labels">): string {
+export function dockerQuestionKey({ kind, labels }: Pick<DockerQuestion, "kind" | "labels">): string {
   return `${kind === "name" ? "n" : "a"}${Buffer.from(labels).toString("latin1")}`;
 }

@@ -7,7 +7,7 @@ import { dirname, isAbsolute, join } from "node:path";
 
 import { type Document, type YAMLMap, isAlias, isMap, isScalar, isSeq, parseDocument } from "yaml";
 
-import type { ComposeKeyPlace, ComposeProjectText, ComposeServiceText } from "../../base/model/compose.ts";
+import type { ComposeKeyLocation, ComposeProjectText, ComposeServiceText } from "../../base/model/compose.ts";
 import { readBytes } from "./files.ts";
 
 const FILES_MAX = 16;
@@ -87,7 +87,7 @@ class ComposeText {
 /** One definition of a service, to which a later one adds. */
 interface Layer {
   readonly text: ComposeText;
-  readonly place: ComposeKeyPlace;
+  readonly place: ComposeKeyLocation;
   readonly keys: ReadonlyMap<string, unknown>;
   /** It stands under another service, which this one extends. */
   readonly isExtended: boolean;
@@ -173,9 +173,9 @@ class ComposeProjectFiles {
   }
 }
 
-function serviceText(layers: readonly Layer[], place: ComposeKeyPlace): ComposeServiceText {
-  const keys = new Map<string, ComposeKeyPlace>();
-  const extraHosts = new Map<string, ComposeKeyPlace>();
+function serviceText(layers: readonly Layer[], location: ComposeKeyLocation): ComposeServiceText {
+  const keys = new Map<string, ComposeKeyLocation>();
+  const extraHosts = new Map<string, ComposeKeyLocation>();
   const networks = new Set<string>();
   const profiles = new Set<string>();
   let isLong = false;
@@ -210,7 +210,7 @@ function serviceText(layers: readonly Layer[], place: ComposeKeyPlace): ComposeS
   }
   return {
     keys,
-    place,
+    location,
     networks: keys.has("networks") ? { names: [...networks].slice(0, ENTRIES_MAX), isMap: isLong } : undefined,
     networkMode,
     profiles: [...profiles],

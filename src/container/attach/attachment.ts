@@ -23,7 +23,7 @@ import { isPoolFull } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/slices.ts";
+import { ownSlice } from "../../base/lib/slices.ts";
 import type { FailureCode } from "../../base/model/finding.ts";
 import type { View } from "../../base/model/view.ts";
 import { type NamespaceId, NamespaceJobs, type WaitStage } from "../namespace/namespace-runner.ts";
@@ -401,7 +401,7 @@ export class Attachment {
     const reason = `queries do not reach dns11: ${failures.join("; ")}`;
     await this.#jobs.run(async () => {
       const culprits = await culpritsIn(serving.netns);
-      await ownRound();
+      await ownSlice();
       if (this.#serving !== serving || this.#isDraining) return;
       await this.#fail("UNVERIFIED" satisfies FailureCode, reason, culprits);
     });

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../base/limits.ts";
 import { drained, backoffMs } from "../../base/lib/retry.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/slices.ts";
+import { ownSlice } from "../../base/lib/slices.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Refusing } from "../../base/model/held-namespace.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
@@ -234,7 +234,7 @@ export class Reconciler {
     this.#isWorking = true;
     await this.#parts.startAfter;
     // Queries are answered between two namespaces.
-    for (await ownRound(); this.#queue.size > 0 && !this.#isStopped; await ownRound()) {
+    for (await ownSlice(); this.#queue.size > 0 && !this.#isStopped; await ownSlice()) {
       const containerId = this.#next();
       if (containerId === undefined) {
         await sleep(LIMITS.suspectCheckMs);
@@ -386,12 +386,12 @@ export class Reconciler {
     try {
       if (isRefused && (await attachment.leave())) return;
       if (isRefused && attachment.isOpen) this.#parts.onLeft?.(attachment.claim.containerId);
-      await ownRound();
+      await ownSlice();
       await attachment.drain();
     } catch {
       // The namespace may be gone with its container, and its rules with it; go on and close.
     }
-    await ownRound();
+    await ownSlice();
     try {
       await attachment.close();
     } catch (error) {

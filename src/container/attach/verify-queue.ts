@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/slices.ts";
+import { ownSlice } from "../../base/lib/slices.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attachment } from "./attachment.ts";
 
@@ -45,7 +45,7 @@ export class VerifyQueue<T> {
 
   async #run(each: T): Promise<void> {
     try {
-      await ownRound();
+      await ownSlice();
       await this.#verify(each);
     } catch (error) {
       guard.report(error, "attach");

@@ -22,7 +22,7 @@ interface HostEndpoint {
 /** For an address that many containers ask: each query is its container's own. */
 export interface SharedEndpoint extends HostEndpoint {
   /** The containers by their addresses. */
-  setAskers(askers: ReadonlyMap<string, string>): void;
+  setContainers(askers: ReadonlyMap<string, string>): void;
   /** What a container sees has changed, or whether it gets answers. */
   update(containerId: string): void;
   /** Queries from an address that is nobody's any more. */

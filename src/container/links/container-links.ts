@@ -11,7 +11,7 @@
  */
 import { codeOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { inSlices, ownRound } from "../../base/lib/slices.ts";
+import { inSlices, ownSlice } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -272,7 +272,7 @@ export class ContainerLinks {
   #lookUpSoon(containerId: string): void {
     this.#due.add(containerId);
     if (this.#working !== undefined) return;
-    this.#working = this.#work(ownRound());
+    this.#working = this.#work(ownSlice());
   }
 
   /** One container after the other: each may wait for a lock in the pool. */

@@ -3,7 +3,7 @@
  * target would no longer receive its packets. Rules of iptables-legacy are not read.
  */
 import { codeOf } from "../../base/lib/fault.ts";
-import { inSlices, ownRound } from "../../base/lib/slices.ts";
+import { inSlices, ownSlice } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -42,7 +42,7 @@ export async function allChainsRedirecting(memory: NetlinkMemory, port: number):
   const chains = new Set<string>();
   try {
     // The caller has read the beginning in this round.
-    await ownRound();
+    await ownSlice();
     await inSlices(
       socket.findInParts(RULES, (_, bytes) => noteRedirect(chains, bytes, port)),
       1,

@@ -12,7 +12,7 @@ import Dockerode from "dockerode";
 import { LIMITS } from "../../base/limits.ts";
 import { codeOf, engineFault } from "../../base/lib/fault.ts";
 import { JsonScanner, type Shape } from "../../base/lib/json-scanner.ts";
-import { ownRound } from "../../base/lib/slices.ts";
+import { ownSlice } from "../../base/lib/slices.ts";
 import { LabelKeys } from "../facts/label-keys.ts";
 import {
   type ContainerJson,
@@ -280,7 +280,7 @@ export class Engine {
         spentMs += performance.now() - startMs;
         yield;
         if (spentMs < STEP_MS) continue;
-        await ownRound();
+        await ownSlice();
         spentMs = 0;
       }
     }

@@ -65,7 +65,7 @@ export function serviceChange(
   const { compose } = container;
   if (compose === undefined) return null;
   const text = definitionOf(container);
-  const { file, service } = text?.keys.get(key.split(".", 1)[0] ?? "") ?? text?.place ?? compose;
+  const { file, service } = text?.keys.get(key.split(".", 1)[0] ?? "") ?? text?.location ?? compose;
   return { file, service, key: `services.${service}.${key}`, change, ...(command !== undefined && { command }) };
 }
 

@@ -162,9 +162,9 @@ function hasResolved({ name }: FailureRecord, { containerId }: FailureTable, { a
 }
 
 /** A name that only lacks an IPv4 address resolves for programs that query both families. */
-function isContainerName({ name, isNear }: FailureRecord, { known }: Situations, onlyLacksIpv4: boolean): boolean {
+function isContainerName({ name, isLocal }: FailureRecord, { known }: Situations, onlyLacksIpv4: boolean): boolean {
   if (onlyLacksIpv4) return false;
-  return isNear || (name !== null && known.places(name).length > 0);
+  return isLocal || (name !== null && known.places(name).length > 0);
 }
 
 function searchDomains(situations: Situations, fact: ContainerFact, owner: ContainerFact): readonly string[] {

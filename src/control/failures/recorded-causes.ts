@@ -154,7 +154,7 @@ export class RecordedCauses implements CauseMemory {
 
   /** What no server knows has one cause, and it stays. */
   #isWanted(table: FailureTable, record: FailureRecord, look: "some" | "last"): boolean {
-    if (record.name === null || (!record.isNear && record.rcode === RCODE.NXDOMAIN)) return false;
+    if (record.name === null || (!record.isLocal && record.rcode === RCODE.NXDOMAIN)) return false;
     const known = this.of(table, record);
     if (look === "last") return isFresh(record, known, this.#now());
     return known === undefined || record.lastMs - known.atMs > LIMITS.causeAgainMs;

@@ -145,7 +145,7 @@ function attachmentStatus(
 
 function recentOf({ id }: ContainerFact, { clients }: Containers): RecentQueries | undefined {
   const recent = clients.recentOf(id);
-  return recent && { ...recent, failures: recent.errors + (clients.of(id)?.failures.nearPerMinute ?? 0) };
+  return recent && { ...recent, failures: recent.errors + (clients.of(id)?.failures.localPerMinute ?? 0) };
 }
 
 /** Servers in Docker's notation, where `host(ADDRESS)` is queried from the host. Servers of a domain follow its name. */

@@ -9,7 +9,7 @@ import type { Behaviour } from "../../base/model/behaviour.ts";
 import { LOCAL_SOURCE, LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { StoredName } from "../../base/model/label-table.ts";
 import {
-  ASKED,
+  ONLY_DOCKER,
   MISS,
   type NameAddresses,
   type NameRecords,
@@ -178,7 +178,7 @@ class NameResolver {
     const found = this.#sources.slice(from, last + 1).findIndex((each) => {
       const result = each.find(question, this.#search);
       // What only Docker's resolver knows is listed by its source, and hides nothing that is not there.
-      return result === ASKED ? from === last : result !== MISS;
+      return result === ONLY_DOCKER ? from === last : result !== MISS;
     });
     return found < 0 ? undefined : from + found;
   }

@@ -10,7 +10,7 @@ import {
   createServer,
 } from "node:http";
 import type { Socket } from "node:net";
-import { ownRound, writeJson } from "../../base/lib/slices.ts";
+import { ownSlice, writeJson } from "../../base/lib/slices.ts";
 import { readBody } from "../../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
@@ -167,7 +167,7 @@ async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>
     if (!outgoing.write(`${printableJson(line)}\n`)) await once(outgoing, "drain", { signal });
     // Lines that are there already would come one after the other, and no query in between.
     if (performance.now() - turnMs < TURN_MS) continue;
-    await ownRound();
+    await ownSlice();
     turnMs = performance.now();
   }
   outgoing.end();

@@ -17,7 +17,7 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
 import { installedMark } from "../../container/rules/installed-rules.ts";
 import type { NetNamespace, Within } from "../../kernel/net-namespace.ts";
-import { StreamTurn } from "../../query/client/stream-turn.ts";
+import { StreamBudget } from "../../query/client/stream-budget.ts";
 import { type AttemptResult, queryTcp } from "../../query/forward/attempt.ts";
 import { TlsMemory } from "../../query/upstream/tls-connection.ts";
 import type { TlsTrust } from "../../query/upstream/tls-trust.ts";
@@ -98,7 +98,7 @@ export async function queryByTls(fd: number, server: Server, trust: TlsTrust): P
   const memory = new TlsMemory();
   const id = randomInt(0x10000);
   const startMs = performance.now();
-  const tls = { target: { server, trust, handshakes: new StreamTurn(0), memory }, turn: new StreamTurn(0) };
+  const tls = { target: { server, trust, handshakes: new StreamBudget(0), memory }, budget: new StreamBudget(0) };
   const outcome = await new Promise<AttemptResult>((resolve) => {
     queryTcp(fd, rootQuery(id), REPLY_TIMEOUT_MS + LIMITS.tls.handshakeMs, resolve, tls);
   });

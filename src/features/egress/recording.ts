@@ -1,6 +1,6 @@
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { ownRound } from "../../base/lib/slices.ts";
+import { ownSlice } from "../../base/lib/slices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { NoLink } from "../../container/links/container-link.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
@@ -130,7 +130,7 @@ export class Recording {
       // What one has done last may just be read.
       if (known.isEnded) await (known.nextReading ?? known.reading)?.catch(() => undefined);
       else await this.#readSoon(known, id);
-      await ownRound();
+      await ownSlice();
     }
   }
 
@@ -281,7 +281,7 @@ async function inParts(parts: Generator<void, Reading> | undefined): Promise<Rea
   if (parts === undefined) return undefined;
   for (let step = parts.next(); ; step = parts.next()) {
     if (step.done === true) return step.value;
-    await ownRound();
+    await ownSlice();
   }
 }
 

@@ -1,7 +1,7 @@
 import { release } from "node:os";
 
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import { ownRound } from "../../base/lib/slices.ts";
+import { ownSlice } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
@@ -57,7 +57,7 @@ export function open({ settings, log, observe, countRepeated, denyCalls }: RunCo
     configure: ({ behaviour }) => {
       namespaces.kernelAnswers?.setStyle(behaviour);
       // It goes through all containers, as other things do after a change of settings.
-      void ownRound().then(() => namespaces.retry());
+      void ownSlice().then(() => namespaces.retry());
     },
     answersEnd: () => namespaces.kernelAnswers?.forgetAll(),
     inheritedHeld: async () => await namespaces.kernelAnswers?.takePlaces(),

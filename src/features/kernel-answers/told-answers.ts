@@ -22,7 +22,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import type {
-  AskedQuestion,
+  KernelQuestion,
   BriefKernelAnswer,
   KernelAnswer,
   KernelAnswerMemory,
@@ -35,7 +35,7 @@ type PlainAnswer = Omit<KernelAnswer, "shuffledBytes" | "source">;
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 const NOTHING = new Uint8Array(0);
-const NOTHING_ASKED: AskedQuestion = { type: 0, name: NOTHING, nameBytes: 0, isDnssecOk: false, isUnchecked: false };
+const NOTHING_ASKED: KernelQuestion = { type: 0, name: NOTHING, nameBytes: 0, isDnssecOk: false, isUnchecked: false };
 const NOTHING_SAID: PlainAnswer = {
   type: 0,
   name: NOTHING,
@@ -65,7 +65,7 @@ const REPEATED_TYPES: ReadonlySet<number> = new Set([
 /** What the process has answered, as the kernel is told of it. */
 export class ToldAnswers {
   /** Reused for every question and answer: after a change of names thousands of them may come at once. */
-  readonly #asked: Writable<AskedQuestion> = { ...NOTHING_ASKED };
+  readonly #asked: Writable<KernelQuestion> = { ...NOTHING_ASKED };
   readonly #answer: Writable<KernelAnswer> = { ...NOTHING_SAID, shuffledBytes: 0, source: undefined };
   readonly #brief: Writable<BriefKernelAnswer> = {
     ...NOTHING_SAID,
@@ -178,7 +178,7 @@ function describeFailure(
 }
 
 function describeQuestion(
-  asked: Writable<AskedQuestion>,
+  asked: Writable<KernelQuestion>,
   block: Buffer,
   { offset, type, folded, foldedLength, records }: Question,
 ): void {

@@ -217,7 +217,7 @@ export class Listener {
       opened.sockets.close();
       throw error;
     }
-    endpoint.setAskers(askers.byAddress);
+    endpoint.setContainers(askers.byAddress);
     const serving: Serving = Object.assign(opened, { endpoint });
     this.#serving = serving;
     this.#installed = askers;
@@ -234,10 +234,10 @@ export class Listener {
     if (serving === undefined || this.#isPaused) return;
     const before = this.#installed;
     const now = this.#askers();
-    serving.endpoint.setAskers(unchangedAddresses(before, now));
+    serving.endpoint.setContainers(unchangedAddresses(before, now));
     await serving.sockets.table.change(before, now);
     this.#installed = now;
-    serving.endpoint.setAskers(now.byAddress);
+    serving.endpoint.setContainers(now.byAddress);
     this.#warnOf(now, before);
   }
 

@@ -92,7 +92,7 @@ const LISTENER_TABLE = "dns11-listener";
 const DROPS = ["asker", "unknown", "host"] as const satisfies readonly ListenerRefusal[];
 type ListenerDrop = (typeof DROPS)[number];
 
-const { asker: ASKER_MARK, new: NEW_MARK } = LISTENER_MARKS;
+const { known: ASKER_MARK, new: NEW_MARK } = LISTENER_MARKS;
 const TABLES = {
   bridge: new NftTable(NFPROTO_BRIDGE, LISTENER_TABLE),
   ip: new NftTable(NFPROTO_IPV4, LISTENER_TABLE),

@@ -103,7 +103,7 @@ export class SwarmNames implements VisibleNames {
     const suffix = REVERSE_TREES.find(({ bytes }) => bytes === address.length)?.suffix ?? new Uint8Array(0);
     return {
       target: undefined,
-      ask: {
+      dockerQuestion: {
         labels: Buffer.concat([labels.subarray(0, length), suffix]),
         kind: "address",
         hasIPv6: false,

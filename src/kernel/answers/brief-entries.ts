@@ -6,8 +6,8 @@
 import type { Share } from "../../base/lib/share.ts";
 import { RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import type { AnswerKinds } from "./answer-table.ts";
-import { BriefRound } from "./brief-round.ts";
-import type { AskedQuestion, BriefKernelAnswer } from "./kernel-answer.ts";
+import { BriefBatch } from "./brief-batch.ts";
+import type { KernelQuestion, BriefKernelAnswer } from "./kernel-answer.ts";
 import { writeQuestion } from "./key-list.ts";
 import {
   AUTHENTIC,
@@ -23,9 +23,9 @@ import {
   PERIOD_NS,
   PHASE_BYTES,
   PHASE_FACTOR,
-  ROUNDS,
-  ROUND_INDEX_MAX,
-  ROUND_SHIFT,
+  BATCHES,
+  BATCH_INDEX_MAX,
+  BATCH_SHIFT,
 } from "./layout.ts";
 
 const WITH_DNSSEC = 1;
@@ -33,13 +33,13 @@ const UNCHECKED = 2;
 const NS_PER_MS = 1_000_000;
 /** A time that is never reached. */
 const EVER = 2n ** 63n;
-const ROUND_NS = 5_000_000_000;
+const BATCH_NS = 5_000_000_000;
 /** How long after its end an entry is deleted. */
 const GRACE_NS = 1_000_000_000;
 /** A reply that expires sooner is not worth the system call. */
 const WORTH_MS = 500;
 /** Keeps the periods of two generations apart. */
-const GENERATION_TURNS = 37;
+const GENERATION_PERIODS = 37;
 
 /** Writes an entry. */
 interface EntryWriter {
@@ -53,11 +53,11 @@ interface EntryWriter {
 interface EntryTable {
   readonly writer: EntryWriter;
   read(key: Uint8Array, into: Uint8Array): boolean;
-  delete(round: BriefRound): void;
+  delete(batch: BriefBatch): void;
   /** Has all namespaces delete their ended entries. */
   sweep(nowNs: number): void;
   /** Ends these entries now, because their namespace is closed. */
-  retire(entries: BriefEntries, rounds: readonly BriefRound[], share: Share): void;
+  retire(entries: BriefEntries, batches: readonly BriefBatch[], share: Share): void;
 }
 
 export interface BriefEntriesParts {
@@ -74,10 +74,10 @@ export interface BriefEntriesParts {
 
 export class BriefEntries {
   readonly #parts: BriefEntriesParts;
-  #asked: AskedQuestions | undefined;
+  #asked: RecentQuestions | undefined;
   /** The oldest first; new entries are written into the last one. */
-  #rounds: BriefRound[] = [];
-  #roundsBegun = 0;
+  #batches: BriefBatch[] = [];
+  #batchesBegun = 0;
 
   constructor(parts: BriefEntriesParts) {
     this.#parts = parts;
@@ -85,17 +85,17 @@ export class BriefEntries {
 
   /** The number of entries, including those that have ended. */
   get size(): number {
-    return this.#rounds.reduce((sum, { keys }) => sum + keys.count, 0);
+    return this.#batches.reduce((sum, { keys }) => sum + keys.count, 0);
   }
 
   /** Notes the question. Returns whether it was asked before in its period, so that its answer is worth an entry. */
-  isAskedAgain(question: AskedQuestion): boolean {
+  isAskedAgain(question: KernelQuestion): boolean {
     const { nameBytes, type } = question;
     if (nameBytes > NAME_BYTES_MAX || nameBytes === 0) return false;
     const phase = phaseOf(question);
     const number = mixed(mixed(sumOf(question, nameBytes) + type) ^ bitsOf(question));
-    const turn = periodAt(phase, monotonicNs()) + this.#parts.generation() * GENERATION_TURNS;
-    return (this.#asked ??= new AskedQuestions()).isAskedAgain(number, turn);
+    const period = periodAt(phase, monotonicNs()) + this.#parts.generation() * GENERATION_PERIODS;
+    return (this.#asked ??= new RecentQuestions()).isAskedAgain(number, period);
   }
 
   /** Adds an entry for the last question. */
@@ -106,64 +106,64 @@ export class BriefEntries {
     if ((answer.lasting?.forMs ?? WORTH_MS) < WORTH_MS) return false;
     const nowNs = monotonicNs();
     this.sweep(nowNs);
-    const round = this.#roundAt(nowNs);
-    if (round === undefined || round.isFull || !this.#takeShare(nowNs)) {
+    const batch = this.#batchAt(nowNs);
+    if (batch === undefined || batch.isFull || !this.#takeShare(nowNs)) {
       // The question is not tried again in this period.
       this.#asked?.settle();
       return false;
     }
     const { writer } = this.#parts.table;
     const { key, value } = writer;
-    writeQuestion(key, this.#parts.space, round.generation, answer);
+    writeQuestion(key, this.#parts.space, batch.generation, answer);
     key.writeUInt32LE(periodAt(phaseOf(answer), nowNs), BRIEF_KEY.period);
     key.writeUInt32LE(bitsOf(answer), BRIEF_KEY.bits);
     this.#encodeValue(answer, bytes, records, nowNs);
-    value.writeUInt16LE(BRIEF_ENTRY | ((round.number % ROUNDS) << ROUND_SHIFT) | round.keys.count, BRIEF_VALUE.entry);
+    value.writeUInt16LE(BRIEF_ENTRY | ((batch.number % BATCHES) << BATCH_SHIFT) | batch.keys.count, BRIEF_VALUE.entry);
     if (!writer.insert()) {
       this.#parts.share.give(1);
       return false;
     }
     this.#asked?.settle();
-    round.add(key, answer.isFailure);
+    batch.add(key, answer.isFailure);
     return true;
   }
 
   /** Deletes the entries that no program can be reading any more. */
   sweep(nowNs: number): void {
-    const last = this.#rounds.at(-1);
+    const last = this.#batches.at(-1);
     if (last === undefined) return;
     const generation = this.#parts.generation();
-    for (const round of this.#rounds) {
-      const isOver = round.generation !== generation;
-      if (round === last && !isOver && nowNs - round.beganNs < ROUND_NS) continue;
+    for (const batch of this.#batches) {
+      const isOver = batch.generation !== generation;
+      if (batch === last && !isOver && nowNs - batch.beganNs < BATCH_NS) continue;
       const endNs = nowNs + GRACE_NS + (isOver ? 0 : PERIOD_NS);
-      round.endNs = Math.min(round.endNs ?? endNs, endNs);
+      batch.endNs = Math.min(batch.endNs ?? endNs, endNs);
     }
-    const isEnded = ({ endNs }: BriefRound): boolean => endNs !== undefined && endNs <= nowNs;
-    const ended = this.#rounds.filter(isEnded);
+    const isEnded = ({ endNs }: BriefBatch): boolean => endNs !== undefined && endNs <= nowNs;
+    const ended = this.#batches.filter(isEnded);
     if (ended.length === 0) return;
     this.#parts.onEnding();
-    for (const round of ended) {
-      this.#parts.table.delete(round);
-      this.#parts.share.give(round.keys.count);
+    for (const batch of ended) {
+      this.#parts.table.delete(batch);
+      this.#parts.share.give(batch.keys.count);
     }
-    this.#rounds = this.#rounds.filter((round) => !ended.includes(round));
+    this.#batches = this.#batches.filter((batch) => !ended.includes(batch));
   }
 
   /** Reads an entry by its number; returns its key, or undefined if it is gone. */
   read(entry: number, into: Buffer): Buffer | undefined {
-    const [number, index] = [(entry & ~BRIEF_ENTRY) >> ROUND_SHIFT, entry & ROUND_INDEX_MAX];
-    const round = this.#rounds.find((each) => each.number % ROUNDS === number);
-    if (round === undefined || index >= round.keys.count) return undefined;
-    const key = round.keys.at(index);
+    const [number, index] = [(entry & ~BRIEF_ENTRY) >> BATCH_SHIFT, entry & BATCH_INDEX_MAX];
+    const batch = this.#batches.find((each) => each.number % BATCHES === number);
+    if (batch === undefined || index >= batch.keys.count) return undefined;
+    const key = batch.keys.at(index);
     return this.#parts.table.read(key, into) ? key : undefined;
   }
 
   /** Passes the key of each failure that was the answer since the last call, and how often; `into` then has its value. */
   takeFailed(into: Buffer, visit: (key: Buffer, times: number) => void): void {
-    for (const round of this.#rounds) {
-      for (const entry of round.failing) {
-        const key = round.keys.at(entry.index);
+    for (const batch of this.#batches) {
+      for (const entry of batch.failing) {
+        const key = batch.keys.at(entry.index);
         if (!this.#parts.table.read(key, into)) continue;
         const answered = Number(into.readBigUInt64LE(BRIEF_VALUE.answered));
         if (answered > entry.taken) visit(key, answered - entry.taken);
@@ -175,18 +175,18 @@ export class BriefEntries {
   /** The namespace is gone, or the kernel no longer answers for it. */
   close(): void {
     const { table, share } = this.#parts;
-    table.retire(this, this.#rounds, share);
-    this.#rounds = [];
+    table.retire(this, this.#batches, share);
+    this.#batches = [];
   }
 
   /** The batch into which entries are written now; undefined if there are too many batches. */
-  #roundAt(nowNs: number): BriefRound | undefined {
-    const last = this.#rounds.at(-1);
+  #batchAt(nowNs: number): BriefBatch | undefined {
+    const last = this.#batches.at(-1);
     if (last !== undefined && last.endNs === undefined) return last;
-    if (this.#rounds.length === ROUNDS) return undefined;
-    const round = new BriefRound(this.#roundsBegun++, this.#parts.generation(), nowNs);
-    this.#rounds.push(round);
-    return round;
+    if (this.#batches.length === BATCHES) return undefined;
+    const batch = new BriefBatch(this.#batchesBegun++, this.#parts.generation(), nowNs);
+    this.#batches.push(batch);
+    return batch;
   }
 
   #takeShare(nowNs: number): boolean {
@@ -235,13 +235,13 @@ export class BriefEntries {
  * When the periods of a name begin: it depends on the first bytes of the first label, so that the names of one lookup through a search list
  * end together. The program calculates it in the same way.
  */
-function phaseOf(question: AskedQuestion): number {
+function phaseOf(question: KernelQuestion): number {
   const labelBytes = (question.name[0] as number) + 1;
   return Math.imul(sumOf(question, Math.min(labelBytes, PHASE_BYTES)), PHASE_FACTOR) >>> 0;
 }
 
 /** The sum of the first bytes of the name, as words of 32 bits. */
-function sumOf({ name }: AskedQuestion, bytes: number): number {
+function sumOf({ name }: KernelQuestion, bytes: number): number {
   let sum = 0;
   for (let at = 0; at < bytes; at++) sum = (sum + ((name[at] as number) << ((at & 3) * 8))) | 0;
   return sum;
@@ -251,7 +251,7 @@ function periodAt(phase: number, nowNs: number): number {
   return Math.floor((nowNs + 2 * phase) / PERIOD_NS) >>> 0;
 }
 
-function bitsOf({ isDnssecOk, isUnchecked }: AskedQuestion): number {
+function bitsOf({ isDnssecOk, isUnchecked }: KernelQuestion): number {
   return (isDnssecOk ? WITH_DNSSEC : 0) | (isUnchecked ? UNCHECKED : 0);
 }
 
@@ -302,10 +302,10 @@ const WAYS = 4;
  * number select the slots.
  */
 const QUESTION_BITS = 0xffff_fc00;
-const TURN_BITS = 0x1ff << 1;
+const PERIOD_BITS = 0x1ff << 1;
 const SETTLED = 1;
 
-export class AskedQuestions {
+export class RecentQuestions {
   #slots = new Uint32Array(FIRST);
   /** How many questions have displaced others of the same period since the last growth. */
   #crowded = 0;
@@ -313,9 +313,9 @@ export class AskedQuestions {
   #at = 0;
 
   /** Notes the question; returns whether it was asked before in this period, and the kernel does not have its answer. */
-  isAskedAgain(question: number, turn: number): boolean {
+  isAskedAgain(question: number, period: number): boolean {
     const slots = this.#slots;
-    const present = (turn << 1) & TURN_BITS;
+    const present = (period << 1) & PERIOD_BITS;
     const number = ((question & QUESTION_BITS) | present) >>> 0;
     const first = question & (slots.length - WAYS);
     let free = -1;
@@ -348,6 +348,6 @@ export class AskedQuestions {
 
 /** Questions of one time may be in two periods, because the periods of each name begin at another time. */
 function isOld(known: number, present: number): boolean {
-  const behind = (present - (known & TURN_BITS)) & TURN_BITS;
-  return behind !== 0 && behind !== 1 << 1 && behind !== TURN_BITS;
+  const behind = (present - (known & PERIOD_BITS)) & PERIOD_BITS;
+  return behind !== 0 && behind !== 1 << 1 && behind !== PERIOD_BITS;
 }

@@ -6,7 +6,7 @@ import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../bpf.ts";
 import { closeQuietly } from "../libc.ts";
 import { BriefEntries, type BriefEntriesParts } from "./brief-entries.ts";
-import type { BriefRound } from "./brief-round.ts";
+import type { BriefBatch } from "./brief-batch.ts";
 import { BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES } from "./layout.ts";
 
 /** Longer than the second that entries need, because a timer may fire a little early. */
@@ -46,7 +46,7 @@ export class BriefTable {
     return readElement(this.map, key, into);
   }
 
-  delete({ keys }: BriefRound): void {
+  delete({ keys }: BriefBatch): void {
     deleteElements(this.map, keys.bytes, BRIEF_KEY_BYTES, keys.count);
   }
 
@@ -58,15 +58,15 @@ export class BriefTable {
   }
 
   /** Ends these entries now, because their namespace is closed. */
-  retire(entries: BriefEntries, rounds: readonly BriefRound[], share: Share): void {
+  retire(entries: BriefEntries, batches: readonly BriefBatch[], share: Share): void {
     this.#open.delete(entries);
-    const held = rounds.filter(({ keys }) => keys.count > 0);
+    const held = batches.filter(({ keys }) => keys.count > 0);
     if (held.length === 0) return;
     const timer = setTimeout(() => {
       this.#retired.delete(timer);
-      for (const round of held) {
-        this.delete(round);
-        share.give(round.keys.count);
+      for (const batch of held) {
+        this.delete(batch);
+        share.give(batch.keys.count);
       }
     }, RETIRED_MS).unref();
     this.#retired.add(timer);

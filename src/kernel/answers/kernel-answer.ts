@@ -48,7 +48,7 @@ export interface BriefKernelAnswer extends Omit<KernelAnswer, "shuffledBytes" | 
 }
 
 /** A question as the kernel distinguishes it; only the first `nameBytes` bytes of the name are valid. */
-export type AskedQuestion = Pick<BriefKernelAnswer, "type" | "name" | "nameBytes" | "isDnssecOk" | "isUnchecked">;
+export type KernelQuestion = Pick<BriefKernelAnswer, "type" | "name" | "nameBytes" | "isDnssecOk" | "isUnchecked">;
 
 /** What is the same for answers that are counted together. */
 export interface AnswerKind {
@@ -90,7 +90,7 @@ export interface KernelAnswerMemory {
   /** Has the kernel repeat this answer from now on; returns whether it does. The answer is valid during the call only. */
   remember(answer: KernelAnswer): boolean;
   /** Whether the question has been asked often enough that its answer is worth remembering for some seconds. */
-  isAskedAgain(question: AskedQuestion): boolean;
+  isAskedAgain(question: KernelQuestion): boolean;
   /** Has the kernel repeat the answer to the last question that was asked again, for some seconds. */
   rememberBriefly(answer: BriefKernelAnswer): boolean;
   /** Ends all answers at once. */

@@ -29,7 +29,7 @@ import {
   RCODE_BITS,
 } from "./layout.ts";
 import type {
-  AskedQuestion,
+  KernelQuestion,
   BriefKernelAnswer,
   KernelAnswerMemory,
   KernelAnswer,
@@ -260,7 +260,7 @@ export class KernelSpace implements KernelAnswerMemory {
     return true;
   }
 
-  isAskedAgain(question: AskedQuestion): boolean {
+  isAskedAgain(question: KernelQuestion): boolean {
     // The process answers where replies keep the letter case of the query, or have no EDNS.
     return !this.#isClosed && this.#style === 0 && this.#brief.isAskedAgain(question);
   }

@@ -86,6 +86,6 @@ export const AUTHENTIC = 0x40;
 export const LOCAL = 0x20;
 /** The number of an entry of this table: this bit, its batch, and its index in the batch. */
 export const BRIEF_ENTRY = 0x8000;
-export const ROUND_SHIFT = 12;
-export const ROUND_INDEX_MAX = 0xfff;
-export const ROUNDS = 8;
+export const BATCH_SHIFT = 12;
+export const BATCH_INDEX_MAX = 0xfff;
+export const BATCHES = 8;

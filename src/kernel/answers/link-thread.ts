@@ -30,15 +30,15 @@ export class LinkThread {
   #starts = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   /** Requests run one after the other, as the kernel would do them anyway. */
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   /** Attaches a program to lo of a namespace; returns the descriptor of the link. */
   async attach({ namespace, program }: LinkRequest): Promise<number> {
     // Duplicates, because by the time the thread uses the numbers they may be those of other files.
     const request = { namespace: duplicate(namespace), program: duplicate(program) };
     try {
-      const done = this.#turn.then(async () => await this.#ask(request));
-      this.#turn = done.catch(() => undefined);
+      const done = this.#last.then(async () => await this.#ask(request));
+      this.#last = done.catch(() => undefined);
       const result = await done;
       if ("reason" in result) throw new Error(result.reason);
       return result.link;

@@ -14,10 +14,10 @@ import type { QueryPolicy } from "../query-policy.ts";
 import type { Repeater } from "../repeater.ts";
 import type { QueryTap, Disclosure } from "../tap.ts";
 import type { QueryJudge, AnswerFilter } from "../verdict.ts";
-import { AskedAnswers } from "./asked-answers.ts";
+import { DockerAnswerMemory } from "./docker-answer-memory.ts";
 import { RecentCounts } from "./recent-counts.ts";
 import { Slots, type Shares, sharePools } from "./slots.ts";
-import { StreamTurn } from "./stream-turn.ts";
+import { StreamBudget } from "./stream-budget.ts";
 
 /** Distinguishes the ports of the two transports. */
 const STREAM = 0x10000;
@@ -45,12 +45,12 @@ export class Client {
   /** Its share of the resources that all containers use. */
   readonly shares: Shares;
   /** What its TCP connections may still cost in this turn of the event loop. */
-  readonly streamTurn = new StreamTurn(this.number);
+  readonly streamBudget = new StreamBudget(this.number);
   readonly history: QueryHistory;
   readonly failures: FailureTable;
   notes: readonly OutcomeNote[] = [];
   /** What Docker's resolver answered it. */
-  readonly asked = new AskedAnswers();
+  readonly dockerAnswers = new DockerAnswerMemory();
   /** Queries of dns11's own that will come from its namespace. */
   readonly ownQueries = new OwnQueries(undefined, (ports) => this.repeater?.leave(ports));
   /** Repeats answers without the process; undefined where the process answers every query. */

@@ -23,7 +23,7 @@ export class RecentCounts {
     this.#collect = collect;
   }
 
-  turn(): void {
+  nextMinute(): void {
     this.#collect();
     const { queries, nxdomain, errors } = this.#counters;
     this.#before = this.#grown();
@@ -68,7 +68,7 @@ export class Minutes {
     this.#open.add(counts);
     if (this.#timer !== undefined) return;
     this.#startMs = this.#now();
-    this.#timer = setInterval(() => this.turn(), MINUTE_MS).unref();
+    this.#timer = setInterval(() => this.nextMinute(), MINUTE_MS).unref();
   }
 
   close(counts: RecentCounts): void {
@@ -78,9 +78,9 @@ export class Minutes {
     this.#timer = undefined;
   }
 
-  turn(): void {
+  nextMinute(): void {
     this.#startMs = this.#now();
-    for (const counts of this.#open) counts.turn();
+    for (const counts of this.#open) counts.nextMinute();
   }
 
   read(counts: RecentCounts): Counted {

@@ -69,7 +69,7 @@ const SECOND_MS = 1_000;
 /** A failure is a step of a lookup that succeeds if a name with the same first label resolves within this time. */
 const STEP_MS = 5_000;
 /**
- * New outside names recorded a second while their part is full. Of the rest one in so many is looked at, so that a flood of
+ * New external names recorded a second while their part is full. Of the rest one in so many is looked at, so that a flood of
  * random names costs almost nothing.
  */
 const NAMES_A_SECOND = 32;
@@ -89,12 +89,12 @@ export class FailureTable {
   /** Records what the kernel has answered since the last call. */
   bringUpToDate: (() => void) | undefined;
   readonly #parts: FailureTableParts;
-  #near: FailurePart | undefined;
-  #outside: FailurePart | undefined;
+  #local: FailurePart | undefined;
+  #external: FailurePart | undefined;
   hasEntries = false;
   /** The time at which a name last failed. */
   lastMs = 0;
-  /** New outside names in the second that began at `#secondMs`, and how many more to skip. */
+  /** New external names in the second that began at `#secondMs`, and how many more to skip. */
   #secondMs = 0;
   #admitted = 0;
   #skip = 0;
@@ -123,65 +123,65 @@ export class FailureTable {
   }
 
   /** How often names like a container's did not exist in the last minute, without steps of lookups that succeeded. */
-  get nearPerMinute(): number {
+  get localPerMinute(): number {
     let sum = 0;
-    for (const { rcode, isStepLast, perMinute } of this.#near?.records(this.#parts.now()) ?? [])
+    for (const { rcode, isStepLast, perMinute } of this.#local?.records(this.#parts.now()) ?? [])
       if (rcode === RCODE.NXDOMAIN && !isStepLast) sum += perMinute;
     return sum;
   }
 
   *records(): Generator<FailureRecord> {
     const now = this.#parts.now();
-    if (this.#near !== undefined) yield* this.#near.records(now);
-    if (this.#outside !== undefined) yield* this.#outside.records(now);
+    if (this.#local !== undefined) yield* this.#local.records(now);
+    if (this.#external !== undefined) yield* this.#external.records(now);
   }
 
   /** Removes all entries and frees their memory. */
   clear(): void {
-    this.#near = this.#outside = undefined;
+    this.#local = this.#external = undefined;
     this.hasEntries = false;
   }
 
   #succeed(outcome: Outcome): void {
-    const near = this.#near?.mayHaveFirst(folded) === true;
-    const outside = this.#outside?.mayHaveFirst(folded) === true;
-    if (!near && !outside) return;
+    const local = this.#local?.mayHaveFirst(folded) === true;
+    const external = this.#external?.mayHaveFirst(folded) === true;
+    if (!local && !external) return;
     const [hasAnswers, now] = [outcome.answers > 0, this.#parts.now()];
-    if (near) this.#near?.succeed(folded, outcome.type, hasAnswers, now, STEP_MS);
-    if (outside) this.#outside?.succeed(folded, outcome.type, hasAnswers, now, STEP_MS);
+    if (local) this.#local?.succeed(folded, outcome.type, hasAnswers, now, STEP_MS);
+    if (external) this.#external?.succeed(folded, outcome.type, hasAnswers, now, STEP_MS);
   }
 
   #fail({ type, rcode }: Outcome, hasName: boolean, repeated: number): void {
     const times = Math.max(1, repeated);
     const isSingle = folded.firstLength === folded.length;
     if (!hasName) folded.hide();
-    const nearAt = this.#near?.find(folded, type, rcode) ?? -1;
-    if (nearAt >= 0) {
-      this.#near?.repeat(nearAt, this.#touch(), times, repeated > 0);
+    const localAt = this.#local?.find(folded, type, rcode) ?? -1;
+    if (localAt >= 0) {
+      this.#local?.repeat(localAt, this.#touch(), times, repeated > 0);
       return;
     }
-    if (isSingle) return this.#addNear(type, rcode, hasName, times);
-    const outsideAt = this.#outside?.find(folded, type, rcode) ?? -1;
-    if (outsideAt >= 0) {
-      this.#outside?.repeat(outsideAt, this.#touch(), times, repeated > 0);
+    if (isSingle) return this.#addLocal(type, rcode, hasName, times);
+    const externalAt = this.#external?.find(folded, type, rcode) ?? -1;
+    if (externalAt >= 0) {
+      this.#external?.repeat(externalAt, this.#touch(), times, repeated > 0);
       return;
     }
     if (this.#isFlood()) return;
     const { isContainerName } = this.#parts;
-    if (hasName && isContainerName(folded.bytes, folded.length)) this.#addNear(type, rcode, hasName, times);
-    else this.#addOutside(type, rcode, hasName, times);
+    if (hasName && isContainerName(folded.bytes, folded.length)) this.#addLocal(type, rcode, hasName, times);
+    else this.#addExternal(type, rcode, hasName, times);
   }
 
-  #addNear(type: number, rcode: number, hasName: boolean, times: number): void {
+  #addLocal(type: number, rcode: number, hasName: boolean, times: number): void {
     this.#admit();
-    this.#near ??= new FailurePart(LIMITS.failureBytes.near, true);
-    this.#near.add(folded, type, rcode, hasName, this.#touch(), times);
+    this.#local ??= new FailurePart(LIMITS.failureBytes.local, true);
+    this.#local.add(folded, type, rcode, hasName, this.#touch(), times);
   }
 
-  #addOutside(type: number, rcode: number, hasName: boolean, times: number): void {
+  #addExternal(type: number, rcode: number, hasName: boolean, times: number): void {
     this.#admit();
-    this.#outside ??= new FailurePart(LIMITS.failureBytes.outside, false);
-    this.#outside.add(folded, type, rcode, hasName, this.#touch(), times);
+    this.#external ??= new FailurePart(LIMITS.failureBytes.external, false);
+    this.#external.add(folded, type, rcode, hasName, this.#touch(), times);
   }
 
   #admit(): void {
@@ -189,9 +189,9 @@ export class FailureTable {
     this.hasEntries = true;
   }
 
-  /** Whether new outside names come too fast to record this one. */
+  /** Whether new external names come too fast to record this one. */
   #isFlood(): boolean {
-    if (this.#outside?.hasRoomFor(folded) !== false) return false;
+    if (this.#external?.hasRoomFor(folded) !== false) return false;
     if (this.#skip > 0) {
       this.#skip--;
       return true;
@@ -240,7 +240,7 @@ const COUNT_MAX = 0xffff_ffff;
  * recognized without a search.
  */
 class FailurePart {
-  readonly #isNear: boolean;
+  readonly #isLocal: boolean;
   readonly #bytes: Uint8Array;
   readonly #words: Uint32Array;
   readonly #doubles: Float64Array;
@@ -249,8 +249,8 @@ class FailurePart {
   /** A bit for the first label of each name. */
   #firstBits = 0;
 
-  constructor(bytes: number, isNear: boolean) {
-    this.#isNear = isNear;
+  constructor(bytes: number, isLocal: boolean) {
+    this.#isLocal = isLocal;
     this.#bytes = new Uint8Array(bytes);
     this.#words = new Uint32Array(this.#bytes.buffer);
     this.#doubles = new Float64Array(this.#bytes.buffer);
@@ -365,7 +365,7 @@ class FailurePart {
       firstMs: first,
       lastMs: last,
       successMs: success === 0 ? undefined : success,
-      isNear: this.#isNear,
+      isLocal: this.#isLocal,
     };
   }
 

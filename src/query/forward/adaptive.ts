@@ -18,7 +18,7 @@ import {
 } from "../../base/dns/header.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { Places } from "../../base/lib/places.ts";
+import { IndexedSet } from "../../base/lib/indexed-set.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
@@ -37,7 +37,7 @@ import { sentQuery } from "../wire/bare-query.ts";
 import type { Trace } from "../trace.ts";
 import {
   withoutHopByHop,
-  untoldReply,
+  replyWithoutClientOption,
   NOT_SHAREABLE,
   isDnssecOk,
   requestsAuthentic,
@@ -89,7 +89,7 @@ const JOIN_SHARE = 0.5;
 
 export class AdaptiveForwarder {
   readonly #parts: AdaptiveParts;
-  readonly #running = new Places<InFlightQuery>();
+  readonly #running = new IndexedSet<InFlightQuery>();
   /** Indexes into `#running`, by the hash of the question. */
   readonly #byHash = new Map<number, number>();
   readonly #hooks: UpstreamQueryHooks;
@@ -97,7 +97,7 @@ export class AdaptiveForwarder {
   readonly #writer: CacheWriter;
   readonly #era: AnswerEra;
   #refreshing = 0;
-  #turn = 0;
+  #rotation = 0;
 
   constructor(parts: AdaptiveParts) {
     this.#parts = parts;
@@ -182,8 +182,8 @@ export class AdaptiveForwarder {
    */
   flush(name: string | undefined): { readonly replies: number; readonly inFlight: number } {
     let inFlight = 0;
-    for (const [hash, place] of this.#byHash) {
-      if (name !== undefined && this.#running.at(place)?.request.key?.name !== name) continue;
+    for (const [hash, index] of this.#byHash) {
+      if (name !== undefined && this.#running.at(index)?.request.key?.name !== name) continue;
       this.#byHash.delete(hash);
       inFlight++;
     }
@@ -282,7 +282,7 @@ export class AdaptiveForwarder {
         nameservers: serverList.isDocker
           ? besideDocker(serverList.nameservers, message, waiters[0]?.deferred)
           : serverList.nameservers,
-        told: serverList.told,
+        clientOptions: serverList.clientOptions,
         looping: request.looping ?? [],
         clientNumber: client.number,
         arrivedMs: waiters[0]?.arrivedMs ?? now(),
@@ -305,7 +305,7 @@ export class AdaptiveForwarder {
         message,
         questionEnd,
         isOptOurs: key !== undefined,
-        turn: this.#turn++,
+        rotation: this.#rotation++,
         earlier: waiters[0]?.earlier,
       },
       this.#hooks,
@@ -344,7 +344,7 @@ export class AdaptiveForwarder {
     else if (isCurrent && matchesQuestion) this.#store(query.request, key, reply, result);
     if (!result.isWhole) this.#requeueStreams(query);
     if (matchesQuestion) this.#give(waiters, result, reply);
-    else this.#give(waiters, untold(query.request, result), undefined);
+    else this.#give(waiters, withoutClientOption(query.request, result), undefined);
   }
 
   /**
@@ -472,8 +472,8 @@ export class AdaptiveForwarder {
   }
 
   #inFlightFor(key: CacheKey): InFlightQuery | undefined {
-    const place = this.#byHash.get(key.hash);
-    const query = place === undefined ? undefined : this.#running.at(place);
+    const index = this.#byHash.get(key.hash);
+    const query = index === undefined ? undefined : this.#running.at(index);
     const other = query?.request.key;
     return other !== undefined && isSameKey(other, key) ? query : undefined;
   }
@@ -496,10 +496,13 @@ function earlierOf(result: UpstreamResult): EarlierReply | undefined {
 }
 
 /** Takes out of a reply that is passed on as it came what the server was told about the client. */
-function untold({ serverList, waiters, questionEnd }: UpstreamRequest, result: Received): Received {
-  const { told, nameservers } = serverList;
-  if (told?.[nameservers.findIndex(({ server }) => server === result.server)] === undefined) return result;
-  return { ...result, message: untoldReply(result.message, questionEnd, waiters[0]?.deferred.hasOpt === true) };
+function withoutClientOption({ serverList, waiters, questionEnd }: UpstreamRequest, result: Received): Received {
+  const { clientOptions, nameservers } = serverList;
+  if (clientOptions?.[nameservers.findIndex(({ server }) => server === result.server)] === undefined) return result;
+  return {
+    ...result,
+    message: replyWithoutClientOption(result.message, questionEnd, waiters[0]?.deferred.hasOpt === true),
+  };
 }
 
 /** Whether the reply has AD if the server has validated it. */

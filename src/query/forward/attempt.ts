@@ -9,7 +9,7 @@ import { FLAGS_AT, idOf, MESSAGE_BYTES_MAX, UDP_BYTES_MIN } from "../../base/dns
 import { errnoName, lastErrno, send } from "../../kernel/libc.ts";
 import type { DeferredQuery } from "../ports.ts";
 import { StreamReader, withLength } from "../../base/lib/stream-reader.ts";
-import type { StreamTurn } from "../client/stream-turn.ts";
+import type { StreamBudget } from "../client/stream-budget.ts";
 import { TlsConnection, type TlsTarget } from "../upstream/tls-connection.ts";
 import type { Exchange } from "../upstream/udp-socket.ts";
 import { type UpstreamReply, readReply } from "../wire/scrub.ts";
@@ -105,9 +105,9 @@ export function queryUdp(
 }
 
 /** A server that is queried over TLS, and the budget of the container that queries it. */
-export interface TlsPlace {
+export interface TlsParts {
   readonly target: TlsTarget;
-  readonly turn: StreamTurn;
+  readonly budget: StreamBudget;
 }
 
 /**
@@ -119,7 +119,7 @@ export function queryTcp(
   query: Buffer,
   timeoutMs: number,
   onEnd: OnEnd,
-  tls?: TlsPlace,
+  tls?: TlsParts,
 ): { destroy(): void } {
   if (tls !== undefined) return queryTls(fd, tls, query, timeoutMs, onEnd);
   const socket = new Socket({ fd, readable: true, writable: true });
@@ -133,13 +133,13 @@ export function queryTcp(
 
 function queryTls(
   fd: number,
-  { target, turn }: TlsPlace,
+  { target, budget }: TlsParts,
   query: Buffer,
   timeoutMs: number,
   onEnd: OnEnd,
 ): { destroy(): void } {
   // The connection calls back only after the constructor has returned.
-  const connection: TlsConnection = new TlsConnection(fd, target, turn, {
+  const connection: TlsConnection = new TlsConnection(fd, target, budget, {
     onSecure: () => connection.write(withLength(query)),
     onData: (chunk) => onData(chunk),
     isAwaiting: () => true,

@@ -7,7 +7,7 @@ import { AD, ADDITIONALS_AT, CODES_AT, RCODE_BITS } from "../../base/dns/header.
 import { DO, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
-import { toldQuery } from "../wire/hop-options.ts";
+import { queryWithClientOption } from "../wire/hop-options.ts";
 import type { UpstreamReply } from "../wire/scrub.ts";
 import type { UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { UpstreamCandidate } from "./server-order.ts";
@@ -22,8 +22,11 @@ const FLAGS_AFTER_QUESTION = 1 + OPT_FLAGS_AT;
 type SentQuery = Pick<UpstreamQueryPlan, "message" | "questionEnd" | "isOptOurs">;
 
 /** The EDNS option that tells the server about the client; undefined where the server gets what every server gets. */
-function toldTo({ told, nameservers }: UpstreamQueryPlan, nameserver: Nameserver): Uint8Array | undefined {
-  return told?.[nameservers.indexOf(nameserver)];
+function clientOptionTo(
+  { clientOptions, nameservers }: UpstreamQueryPlan,
+  nameserver: Nameserver,
+): Uint8Array | undefined {
+  return clientOptions?.[nameservers.indexOf(nameserver)];
 }
 
 /**
@@ -33,7 +36,7 @@ function toldTo({ told, nameservers }: UpstreamQueryPlan, nameserver: Nameserver
 export function extrasOf(plan: UpstreamQueryPlan, message: Buffer, nameserver: Nameserver): number {
   if (!plan.isOptOurs) return 0;
   const hasAd = ((message[CODES_AT] as number) & AD) !== 0;
-  const hasEdns = message.length > plan.questionEnd && toldTo(plan, nameserver) === undefined;
+  const hasEdns = message.length > plan.questionEnd && clientOptionTo(plan, nameserver) === undefined;
   return (hasEdns ? EDNS : 0) | (hasAd ? AUTHENTIC : 0);
 }
 
@@ -43,15 +46,15 @@ export function extrasText(extras: number): string {
 
 /** What the query for a server has and lacks, compared with those for others. */
 export function formText(plan: UpstreamQueryPlan, { nameserver, without }: UpstreamCandidate): string {
-  const told = (toldTo(plan, nameserver)?.length ?? 0) === 0 ? "" : ", with the address of the container";
-  return without === 0 ? told : `${told}, without ${extrasText(without)}`;
+  const added = (clientOptionTo(plan, nameserver)?.length ?? 0) === 0 ? "" : ", with the address of the container";
+  return without === 0 ? added : `${added}, without ${extrasText(without)}`;
 }
 
 /** The query for a server, without what it does not answer, and with what it is told about the client. */
 export function messageFor(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): Buffer {
   const message = answeredPart(plan, candidate, now);
-  const told = toldTo(plan, candidate.nameserver);
-  return told === undefined ? message : toldQuery(message, plan.questionEnd, told);
+  const option = clientOptionTo(plan, candidate.nameserver);
+  return option === undefined ? message : queryWithClientOption(message, plan.questionEnd, option);
 }
 
 function answeredPart(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now: number): Buffer {

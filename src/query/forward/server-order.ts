@@ -24,7 +24,7 @@ export interface UpstreamCandidate extends QueuedQuery {
   /**
    * Its index in the list, counted from the first one to try if servers rotate. A server that is down is tried later and keeps its rank.
    */
-  readonly place: number;
+  readonly rank: number;
   /** The client's queries to it, once it is tried. */
   queue: ServerQueue | undefined;
   /** `waiting`: in the container's queue to the server. `held`: its reply waits for servers before it in the list. */
@@ -66,18 +66,18 @@ interface OrderParts {
   /** The client; a server may be down for one client only. */
   readonly clientNumber: number;
   /** The index in the list to start at, if servers rotate. */
-  readonly turn: number;
+  readonly rotation: number;
 }
 
 export function orderServers(
-  { nameservers, looping, policy, turn, clientNumber }: OrderParts,
+  { nameservers, looping, policy, rotation, clientNumber }: OrderParts,
   now: number,
 ): UpstreamCandidate[] {
   const [only] = nameservers;
   // Most lists have one server, and so no order.
   if (nameservers.length === 1 && only !== undefined && looping.length === 0) return [candidateOf(only, 0)];
   const usable = nameservers.filter((nameserver) => !looping.includes(nameserver));
-  const start = policy.rotates && usable.length > 0 ? turn % usable.length : 0;
+  const start = policy.rotates && usable.length > 0 ? rotation % usable.length : 0;
   const rotated = [...usable.slice(start), ...usable.slice(0, start)];
   const rank = (nameserver: Nameserver): number =>
     Number(nameserver.server.isBackup === true) * 2 +
@@ -86,10 +86,10 @@ export function orderServers(
   return candidates.length > 1 ? candidates.toSorted((a, b) => rank(a.nameserver) - rank(b.nameserver)) : candidates;
 }
 
-function candidateOf(nameserver: Nameserver, place: number): UpstreamCandidate {
+function candidateOf(nameserver: Nameserver, rank: number): UpstreamCandidate {
   return {
     nameserver,
-    place,
+    rank,
     queue: undefined,
     state: "untried",
     tries: 0,
@@ -106,7 +106,7 @@ function candidateOf(nameserver: Nameserver, place: number): UpstreamCandidate {
     newer: undefined,
     isOutstanding: false,
     sentMs: 0,
-    round: 0,
+    epoch: 0,
     send: undefined,
   };
 }
@@ -176,13 +176,13 @@ function hasDot(message: Uint8Array): boolean {
   return first > 0 && (message[HEADER_BYTES + 1 + first] ?? 0) > 0;
 }
 
-/** The next server to try, before `place` in the list. */
+/** The next server to try, before this rank in the list. */
 export function firstUntried(
   candidates: readonly UpstreamCandidate[],
-  place = Number.POSITIVE_INFINITY,
+  rank = Number.POSITIVE_INFINITY,
 ): UpstreamCandidate | undefined {
   for (const candidate of candidates)
-    if (candidate.state === "untried" && candidate.place < place && isEligible(candidates, candidate)) return candidate;
+    if (candidate.state === "untried" && candidate.rank < rank && isEligible(candidates, candidate)) return candidate;
   return undefined;
 }
 
@@ -191,27 +191,27 @@ export function isRanked({ order, rotates }: ForwardPolicy): boolean {
   return order !== "parallel" && !rotates;
 }
 
-/** A server before `place` that has the query and may still answer. One that is down may not, as long as others are up. */
+/** A server before this rank that has the query and may still answer. One that is down may not, as long as others are up. */
 export function awaitedBefore(
   candidates: readonly UpstreamCandidate[],
-  place: number,
+  rank: number,
   isDown: (nameserver: Nameserver) => boolean,
 ): UpstreamCandidate | undefined {
   for (const candidate of candidates) {
     const { state, nameserver } = candidate;
-    if (candidate.place >= place || (state !== "pending" && state !== "waiting")) continue;
+    if (candidate.rank >= rank || (state !== "pending" && state !== "waiting")) continue;
     if (!isDown(nameserver)) return candidate;
   }
   return undefined;
 }
 
-/** Why no server before `place` has answered instead, for a query that is being explained. */
+/** Why no server before this rank has answered instead, for a query that is being explained. */
 export function whyLower(
   candidates: readonly UpstreamCandidate[],
-  place: number,
+  rank: number,
   isDown: (nameserver: Nameserver) => boolean,
 ): string {
-  const before = candidates.filter((candidate) => candidate.place < place);
+  const before = candidates.filter((candidate) => candidate.rank < rank);
   const why = before.map(({ nameserver, state, reason }) => {
     const server = serverText(nameserver.server);
     if (state === "failed") return `; ${server} failed: ${reason}`;
@@ -226,27 +226,27 @@ export function whyLower(
  */
 export function passedOver(
   candidates: readonly UpstreamCandidate[],
-  { nameserver, place }: UpstreamCandidate,
+  { nameserver, rank }: UpstreamCandidate,
   isLower: boolean,
 ): UpstreamCandidate | undefined {
   const isBackup = nameserver.server.isBackup === true;
   let first: UpstreamCandidate | undefined;
   for (const candidate of candidates) {
     if (isBackup ? candidate.nameserver.server.isBackup === true : !isLower || candidate.hasRefused) continue;
-    if (candidate.place < (first?.place ?? (isBackup ? Number.POSITIVE_INFINITY : place))) first = candidate;
+    if (candidate.rank < (first?.rank ?? (isBackup ? Number.POSITIVE_INFINITY : rank))) first = candidate;
   }
   return first;
 }
 
-/** Whether a server before `place` has not been asked for reasons that other containers need not have. */
+/** Whether a server before this rank has not been asked for reasons that other containers need not have. */
 export function isSkippedForOne(
   candidates: readonly UpstreamCandidate[],
-  place: number,
+  rank: number,
   now: number,
   clientNumber: number,
 ): boolean {
-  for (const { place: each, state, nameserver } of candidates) {
-    if (each >= place || state === "failed") continue;
+  for (const { rank: each, state, nameserver } of candidates) {
+    if (each >= rank || state === "failed") continue;
     const { health } = nameserver;
     if (state === "waiting" || (health.checkIsDown(now, clientNumber) && !health.checkIsDown(now))) return true;
   }
@@ -300,9 +300,9 @@ export function noteOrder(
   journal: UpstreamJournal,
   now: number,
 ): void {
-  const turns = policy.rotates && candidates.length > 1 ? ", rotated" : "";
+  const rotated = policy.rotates && candidates.length > 1 ? ", rotated" : "";
   if (candidates.length > 1 || policy.order !== "adaptive")
-    journal.note(now, undefined, `order: ${policy.order}${turns}`);
+    journal.note(now, undefined, `order: ${policy.order}${rotated}`);
   for (const [index, { nameserver }] of candidates.entries()) {
     const { server, health } = nameserver;
     const backup = server.isBackup === true ? backupText(candidates) : "";

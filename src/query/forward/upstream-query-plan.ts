@@ -11,7 +11,7 @@ import type { Nameserver } from "../upstream/nameserver.ts";
 import type { ServerQueue } from "../upstream/server-queue.ts";
 import type { StreamPool } from "../upstream/stream-pool.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { Places } from "../../base/lib/places.ts";
+import { IndexedSet } from "../../base/lib/indexed-set.ts";
 
 /** An upstream query, as its callbacks see it. */
 interface RunningQuery {
@@ -57,8 +57,8 @@ export interface ServerFailure {
 
 export interface UpstreamQueryPlan {
   readonly nameservers: readonly Nameserver[];
-  /** What each of these is told of the client, as an EDNS option; undefined where none is told anything. */
-  readonly told: readonly (Uint8Array | undefined)[] | undefined;
+  /** For each of these servers the EDNS option that tells it about the client; undefined where no server is told. */
+  readonly clientOptions: readonly (Uint8Array | undefined)[] | undefined;
   /** The part of these that loop back to the client. */
   readonly looping: readonly Nameserver[];
   /** The number of the client whose query was first. */
@@ -93,8 +93,8 @@ export interface UpstreamQueryPlan {
   readonly questionEnd: number;
   /** Its OPT is ours and may be removed for a server without EDNS. */
   readonly isOptOurs: boolean;
-  /** The place in the list to start at, if servers rotate. */
-  readonly turn: number;
+  /** The index in the list to start at, modulo its length, if servers rotate. */
+  readonly rotation: number;
   /** Used if no server before its own answers. */
   readonly earlier: EarlierReply | undefined;
 }
@@ -112,9 +112,9 @@ export interface UpstreamQueryHooks {
 
 /** An object with at most one deadline. */
 export interface DeadlineTarget {
-  /** The step of its deadline; undefined without one. Only Deadlines writes it, and the place among those of the step. */
+  /** The step of its deadline; undefined without one. Only Deadlines writes it, and the index among the targets of the step. */
   step: number | undefined;
-  place: number;
+  indexInStep: number;
   onDue(): void;
 }
 
@@ -126,7 +126,7 @@ const STEP_MS = 10;
  */
 export class Deadlines {
   readonly #now: () => number;
-  readonly #steps = new Map<number, Places<DeadlineTarget>>();
+  readonly #steps = new Map<number, IndexedSet<DeadlineTarget>>();
   #timer: NodeJS.Timeout | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
   /** When the timer is to fire. */
@@ -143,8 +143,8 @@ export class Deadlines {
     this.clear(target);
     target.step = step;
     let others = this.#steps.get(step);
-    if (others === undefined) this.#steps.set(step, (others = new Places()));
-    target.place = others.add(target);
+    if (others === undefined) this.#steps.set(step, (others = new IndexedSet()));
+    target.indexInStep = others.add(target);
     if (step < this.#armedFor) this.#arm(step);
   }
 
@@ -154,8 +154,8 @@ export class Deadlines {
     target.step = undefined;
     const others = this.#steps.get(step);
     // While its step expires, the target is in no list, even if a new list was made for that step.
-    if (others?.at(target.place) !== target) return;
-    others.remove(target.place);
+    if (others?.at(target.indexInStep) !== target) return;
+    others.remove(target.indexInStep);
     if (others.size === 0) this.#steps.delete(step);
   }
 

@@ -81,7 +81,7 @@ type LesserReply = Pick<UpstreamReply, "message" | "rcode"> & { readonly isWhole
 
 export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCandidate> {
   step: number | undefined;
-  place = -1;
+  indexInStep = -1;
   readonly startMs: number;
   readonly #plan: UpstreamQueryPlan;
   readonly #hooks: UpstreamQueryHooks;
@@ -223,7 +223,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   /** Queries the next server that has not been tried; returns it, if there was one. */
   #queryNext(why: string, now: number): UpstreamCandidate | undefined {
-    const next = firstUntried(this.#candidates, this.#held?.candidate.place);
+    const next = firstUntried(this.#candidates, this.#held?.candidate.rank);
     if (next === undefined || (this.#held !== undefined && this.#isDown(next.nameserver, now))) return undefined;
     const delayMs = hedgeDelayMs(this.#plan, this.#candidates, next);
     const mayTryTcp = this.#plan.isStream && !this.#plan.usesTcp;
@@ -418,15 +418,15 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       isWhole: !isCut,
       isLess: isLess(this.#plan, extras, nameserver, now),
     };
-    const awaited = this.#awaitedBefore(candidate.place, now);
+    const awaited = this.#awaitedBefore(candidate.rank, now);
     if (awaited !== undefined) return this.#hold(answer, awaited, text);
     const held = this.#held?.candidate;
-    if (held !== undefined && held.place < candidate.place) {
+    if (held !== undefined && held.rank < candidate.rank) {
       this.#noteLower(candidate, held, text, now);
       this.#useHeld(now);
       return;
     }
-    this.#journal?.replied(now, nameserver.server, `${text}${this.#whyLower(candidate.place, now)}`);
+    this.#journal?.replied(now, nameserver.server, `${text}${this.#whyLower(candidate.rank, now)}`);
     this.#use(answer);
   }
 
@@ -464,7 +464,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (isBlocked && isStream && firstUntried(this.#candidates) !== undefined)
       return this.#fail(candidate, TCP_BLOCKED);
     if (!isStream) {
-      const isAwaiting = this.#awaitedBefore(candidate.place, now) !== undefined;
+      const isAwaiting = this.#awaitedBefore(candidate.rank, now) !== undefined;
       // If TCP is blocked, the truncated reply must do: a client over UDP asks again over TCP.
       if (isBlocked) return isAwaiting ? this.#fail(candidate, TCP_BLOCKED) : this.#giveUp();
       if (!isAwaiting) this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
@@ -493,15 +493,15 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#plan.streamsTo(nameserver).note(now, hasReplied);
   }
 
-  /** The server before this place of the list that may still answer, and whose reply would count instead. */
-  #awaitedBefore(place: number, now: number): UpstreamCandidate | undefined {
-    if (place === 0) return undefined;
+  /** The server before this rank that may still answer, and whose reply would count instead. */
+  #awaitedBefore(rank: number, now: number): UpstreamCandidate | undefined {
+    if (rank === 0) return undefined;
     const { policy } = this.#plan;
     // In sequential order servers are asked one after the other, so only a reply to another client's query can be early.
     const mayBeEarly = policy.order === "adaptive" || (policy.order === "sequential" && this.#held?.isEarlier === true);
     const isOrdered = mayBeEarly && !policy.rotates;
     if (!isOrdered || now >= this.#plan.endMs - LIMITS.heldUntilMs) return undefined;
-    return awaitedBefore(this.#candidates, place, (nameserver) => this.#isDown(nameserver, now));
+    return awaitedBefore(this.#candidates, rank, (nameserver) => this.#isDown(nameserver, now));
   }
 
   #hold(answer: GoodReply, awaited: UpstreamCandidate, text: string): void {
@@ -509,7 +509,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { server } = candidate.nameserver;
     const now = this.#hooks.now();
     const before = this.#held?.candidate;
-    if (before !== undefined && before.place < candidate.place) {
+    if (before !== undefined && before.rank < candidate.rank) {
       this.#noteLower(candidate, before, text, now);
       candidate.state = "held";
       return;
@@ -535,26 +535,26 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   /** Uses the reply that is held, unless a server before it may still answer; returns whether it was used. */
   #useHeld(now: number): boolean {
     const held = this.#held;
-    if (held === undefined || this.#awaitedBefore(held.candidate.place, now) !== undefined) return false;
-    const { nameserver, place } = held.candidate;
-    this.#journal?.replied(now, nameserver.server, `its ${rcodeName(held.rcode)} is used${this.#whyLower(place, now)}`);
+    if (held === undefined || this.#awaitedBefore(held.candidate.rank, now) !== undefined) return false;
+    const { nameserver, rank } = held.candidate;
+    this.#journal?.replied(now, nameserver.server, `its ${rcodeName(held.rcode)} is used${this.#whyLower(rank, now)}`);
     this.#use(held);
     return true;
   }
 
-  /** Why no server before this place of the list has answered instead. */
-  #whyLower(place: number, now: number): string {
+  /** Why no server before this rank has answered instead. */
+  #whyLower(rank: number, now: number): string {
     if (!isRanked(this.#plan.policy)) return "";
-    return whyLower(this.#candidates, place, (nameserver) => this.#isDown(nameserver, now));
+    return whyLower(this.#candidates, rank, (nameserver) => this.#isDown(nameserver, now));
   }
 
   #use({ candidate, message, rcode, isWhole, isLess: lacks, isEarlier }: GoodReply): void {
     const { policy, clientNumber } = this.#plan;
-    const { nameserver, place } = candidate;
-    const isLower = place > 0 && isRanked(policy);
+    const { nameserver, rank } = candidate;
+    const isLower = rank > 0 && isRanked(policy);
     const isClientLimit =
       isEarlier === true ||
-      (isLower && (this.#isClientLimit || isSkippedForOne(this.#candidates, place, this.#hooks.now(), clientNumber)));
+      (isLower && (this.#isClientLimit || isSkippedForOne(this.#candidates, rank, this.#hooks.now(), clientNumber)));
     this.#end();
     this.#hooks.onResult(this, {
       kind: "reply",

@@ -30,8 +30,8 @@ export interface SharedEndpointParts extends EndpointParts {
 export class SharedEndpoint {
   readonly #parts: SharedEndpointParts;
   readonly #listeners: Listeners;
-  readonly #room: WaitingRoom;
-  #askers: ReadonlyMap<AddressKey, string> = new Map();
+  readonly #early: EarlyQueries;
+  #containers: ReadonlyMap<AddressKey, string> = new Map();
   /** The clients that were opened here. */
   readonly #opened = new Map<string, Client>();
   readonly #connections = new Map<Client, ClientConnections>();
@@ -40,14 +40,14 @@ export class SharedEndpoint {
   #isClosed = false;
 
   /** Takes ownership of the sockets, also if it cannot listen on them. */
-  constructor(pairs: readonly SocketPair[], waiting: readonly WaitingSocket[], parts: SharedEndpointParts) {
+  constructor(pairs: readonly SocketPair[], waiting: readonly EarlyQuery[], parts: SharedEndpointParts) {
     this.#parts = parts;
     const of = (source: AddressKey): Client | undefined => this.#counted(this.#clientAt(source));
     const senders = { only: undefined, of };
     const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
     this.#listeners = new Listeners({ udp: parts.udp, senders, connecters });
-    this.#room = new WaitingRoom({
-      isKnown: (address) => this.#askers.has(keyOf(address)),
+    this.#early = new EarlyQueries({
+      isKnown: (address) => this.#containers.has(keyOf(address)),
       deliver: (message, source) => {
         const at = pairs.findIndex(({ listening }) => isIPv6(listening.address) === isIPv6(source.address));
         if (at === -1 || this.#clientAt(keyOf(source.address)) === undefined) return false;
@@ -56,7 +56,7 @@ export class SharedEndpoint {
       },
     });
     try {
-      this.#room.add(waiting);
+      this.#early.add(waiting);
     } catch (error) {
       for (const fd of pairs.flatMap(({ udp, tcp }) => [udp, tcp])) closeQuietly(fd);
       throw error;
@@ -72,7 +72,7 @@ export class SharedEndpoint {
   /** Forwarded queries of these containers that wait for an answer, also of clients that are served elsewhere, too. */
   get inFlight(): number {
     let count = 0;
-    for (const id of new Set([...this.#askers.values(), ...this.#opened.keys()]))
+    for (const id of new Set([...this.#containers.values(), ...this.#opened.keys()]))
       count += (this.#opened.get(id) ?? this.#parts.clientOf(id))?.slots.taken ?? 0;
     return count;
   }
@@ -93,21 +93,21 @@ export class SharedEndpoint {
   }
 
   /** Sets the containers by their addresses. Queries from other addresses get no reply. */
-  setAskers(askers: ReadonlyMap<string, string>): void {
+  setContainers(containers: ReadonlyMap<string, string>): void {
     const byKey = new Map<AddressKey, string>();
-    for (const [address, containerId] of askers) {
+    for (const [address, containerId] of containers) {
       const bytes = addressBytes(address);
       if (bytes !== undefined) byKey.set(addressKey(bytes), containerId);
     }
-    this.#askers = byKey;
+    this.#containers = byKey;
     const known = new Set(byKey.values());
     for (const id of this.#opened.keys()) if (!known.has(id) && !this.#parts.isLasting(id)) this.#forget(id);
-    this.#room.release();
+    this.#early.release();
   }
 
   /** Applies that a container's view has changed, or that it no longer gets answers. */
   update(containerId: string): void {
-    this.#room.release();
+    this.#early.release();
     const client = this.#opened.get(containerId);
     if (client === undefined) {
       if (this.#parts.isLasting(containerId) && !this.#isClosed) this.#open(containerId);
@@ -119,18 +119,18 @@ export class SharedEndpoint {
   }
 
   pause(): ReturnType<Listeners["pause"]> {
-    this.#room.isPaused = true;
+    this.#early.isPaused = true;
     return this.#listeners.pause();
   }
 
   resume(): void {
-    this.#room.isPaused = false;
+    this.#early.isPaused = false;
     this.#listeners.resume();
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#room.close();
+    this.#early.close();
     this.#listeners.close();
     for (const connections of this.#connections.values()) connections.close();
     this.#connections.clear();
@@ -144,7 +144,7 @@ export class SharedEndpoint {
   }
 
   #clientAt(source: AddressKey): Client | undefined {
-    const containerId = this.#askers.get(source);
+    const containerId = this.#containers.get(source);
     if (containerId === undefined || this.#isClosed) return undefined;
     return this.#parts.clientOf(containerId) ?? this.#open(containerId);
   }
@@ -187,12 +187,12 @@ function keyOf(address: string): AddressKey {
 }
 
 /** A bound UDP socket. */
-interface WaitingSocket {
+interface EarlyQuery {
   readonly udp: number;
   readonly listening: { readonly address: string };
 }
 
-interface WaitingRoomParts {
+interface EarlyQueriesParts {
   /** Whether the address is a container's. */
   readonly isKnown: (address: string) => boolean;
   /** Answers a query; returns whether its source is a container. */
@@ -210,19 +210,19 @@ interface Waiting {
  * has said whose the links are; without this they would be lost, and a C library asks again only after seconds. A query is answered when
  * its address becomes a container's; the reply goes to that address, whoever sent the query.
  */
-class WaitingRoom {
-  readonly #parts: WaitingRoomParts;
+class EarlyQueries {
+  readonly #parts: EarlyQueriesParts;
   readonly #watches: UdpWatch[] = [];
   #waiting: Waiting[] = [];
   /** Set while another process reads the queries. */
   isPaused = false;
 
-  constructor(parts: WaitingRoomParts) {
+  constructor(parts: EarlyQueriesParts) {
     this.#parts = parts;
   }
 
   /** Takes ownership of the sockets. If it cannot read one of them, closes all, and throws. */
-  add(sockets: readonly WaitingSocket[]): void {
+  add(sockets: readonly EarlyQuery[]): void {
     const unused = new Set(sockets.map(({ udp }) => udp));
     const onMessage = (message: Buffer, source: PacketSource): void => this.#keep(message, source);
     const onError = (error: Error): void => guard.report(error, "udp");

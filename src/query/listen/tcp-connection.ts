@@ -72,8 +72,8 @@ export class TcpConnection {
       this.#counted = 0;
       this.#onClosed(this);
     });
-    client.streamTurn.spend(LIMITS.streamTurn.read);
-    client.streamTurn.read(socket, this.#goOn);
+    client.streamBudget.spend(LIMITS.streamBudget.read);
+    client.streamBudget.read(socket, this.#goOn);
   }
 
   /** The client's port, while a query is in progress or a reply is unsent. */
@@ -107,13 +107,13 @@ export class TcpConnection {
   /** Takes queries from the received data, as many as may be in progress. */
   #work(): void {
     if (this.#socket.destroyed) return;
-    const { streamTurn } = this.#client;
+    const { streamBudget } = this.#client;
     this.#socket.cork();
     this.#client.history.tick();
-    while (!this.#isFull() && streamTurn.hasLeft) {
+    while (!this.#isFull() && streamBudget.hasLeft) {
       const message = this.#reader.next();
       if (message === undefined) break;
-      streamTurn.spend(message.length + LIMITS.streamTurn.each);
+      streamBudget.spend(message.length + LIMITS.streamBudget.each);
       this.#queries++;
       this.#expectNext();
       this.#answer(message);
@@ -121,7 +121,7 @@ export class TcpConnection {
     this.#socket.uncork();
     if (!this.#count()) return;
     if (this.#isFull()) this.#socket.pause();
-    else streamTurn.read(this.#socket, this.#goOn, streamTurn.hasLeft && !this.#hasReadMuch);
+    else streamBudget.read(this.#socket, this.#goOn, streamBudget.hasLeft && !this.#hasReadMuch);
     this.#hasReadMuch = false;
     this.#finishIfDone();
   }
@@ -149,12 +149,12 @@ export class TcpConnection {
       const result = answerer.answer(this.#client, block, 0, message.length, true, isOwn);
       meter?.record(answerer.outcome);
       if (result > 0) {
-        this.#client.streamTurn.spend(result);
+        this.#client.streamBudget.spend(result);
         this.#socket.write(withLength(block.subarray(0, result)));
         meter?.end();
       } else if (result === DEFERRED) {
         this.#inProgress++;
-        this.#client.streamTurn.spend(LIMITS.streamTurn.deferred);
+        this.#client.streamBudget.spend(LIMITS.streamBudget.deferred);
         forward(this.#client, answerer.takeDeferred(block), "tcp", (reply, outcome) => {
           this.#inProgress--;
           meter?.record(outcome);

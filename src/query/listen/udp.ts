@@ -1,7 +1,7 @@
 /**
  * UdpListener: a UDP socket: that of one namespace, or one that several clients send to. Node reports that it is readable
  * and delivers one packet; that callback receives all other waiting packets, answers them in place and sends the replies,
- * in three system calls. While more keep coming, those of the next turns are received without Node.
+ * in three system calls. While more keep coming, those of the next turns of the event loop are received without Node.
  *
  * The object owns the descriptor and the handle. It is marked closed before the handle is closed, and checked after
  * every reply: the number of a closed descriptor may already belong to another container's socket.
@@ -26,7 +26,7 @@ export interface UdpParts {
   /** Longer queries are cut to this. */
   queryBytesMax: number;
   /** Limits the time for one batch; the rest of the batch waits for the next turn of the event loop. */
-  readonly turn: Turn;
+  readonly slice: TimeSlice;
   readonly meter?: QueryMeter | undefined;
 }
 
@@ -149,7 +149,7 @@ export class UdpListener implements PacketSender<Client> {
   #work(message: Buffer, sender: PacketSource): void {
     const { block, queryBytesMax, meter } = this.#parts;
     meter?.begin(this.#isIPv6);
-    block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
+    block.put(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     this.#answerFirst(1 + this.#receiveMore());
   }
 
@@ -159,7 +159,7 @@ export class UdpListener implements PacketSender<Client> {
     meter?.begin(this.#isIPv6);
     const kept = this.#kept;
     this.#kept = [];
-    for (const [slot, { message, sender }] of kept.entries()) block.place(slot, message, message.length, sender);
+    for (const [slot, { message, sender }] of kept.entries()) block.put(slot, message, message.length, sender);
     const count = kept.length > 0 ? kept.length : block.receive(this.#fd, 0, queryBytesMax, this.#batchMax);
     if (count === 0) return false;
     const isDone = guard.run("udp", this.#clientNumber, () => this.#answerFirst(count));
@@ -168,13 +168,13 @@ export class UdpListener implements PacketSender<Client> {
   }
 
   #answerFirst(count: number): void {
-    const { block, meter, turn } = this.#parts;
+    const { block, meter, slice } = this.#parts;
     let deferred = 0;
     const { only } = this.#senders;
     only?.history.tick();
-    turn.begin();
+    slice.begin();
     for (let slot = 0; slot < count; slot++) {
-      if (slot > 0 && slot % SLOTS_BETWEEN_CLOCKS === 0 && turn.isOver) {
+      if (slot > 0 && slot % SLOTS_BETWEEN_CLOCKS === 0 && slice.isOver) {
         this.#keep(slot, count);
         break;
       }
@@ -284,22 +284,22 @@ export class UdpListener implements PacketSender<Client> {
   }
 }
 
-interface TurnClocks {
+interface SliceClocks {
   readonly wallMs: () => number;
   /** The CPU time of this thread. */
   readonly ranMs: () => number;
 }
 
-const CLOCKS: TurnClocks = { wallMs: () => performance.now(), ranMs: threadMs };
+const CLOCKS: SliceClocks = { wallMs: () => performance.now(), ranMs: threadMs };
 
 /**
  * TimeSlice: how long one socket's packets are answered before those of the others. The wall clock is cheap, but on a busy machine the
  * kernel runs other programs meanwhile. So when the wall clock says that the slice is over, the thread gets as much time again, of its own
  * CPU time: otherwise a slice would end after two packets, and packets would arrive faster than they are answered.
  */
-export class Turn {
+export class TimeSlice {
   readonly #lengthMs: number;
-  readonly #clocks: TurnClocks;
+  readonly #clocks: SliceClocks;
   #startMs = 0;
   /** Undefined until the wall clock has said that it is over. */
   #ranMs: number | undefined;

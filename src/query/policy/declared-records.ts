@@ -7,7 +7,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import {
-  ASKED,
+  ONLY_DOCKER,
   DENIED,
   FOUND,
   MISS,
@@ -59,7 +59,7 @@ export class DeclaredRecords {
       const found = this.#find(alias, view);
       if (found === MISS) return { links, target: alias.spelled };
       // Docker's resolver must answer first; then it is decided whether the name is an alias, and of what.
-      if (found === ASKED) return { links, records: [], rcode: RCODE.SERVFAIL };
+      if (found === ONLY_DOCKER) return { links, records: [], rcode: RCODE.SERVFAIL };
       if (found === DENIED) return { links, records: [], rcode: RCODE.NXDOMAIN };
       if (found === FOUND)
         return { links, records: this.#addresses([this.#names.search.addresses], type), rcode: RCODE.NOERROR };
@@ -79,7 +79,7 @@ export class DeclaredRecords {
 
   #find(name: QuestionName, view: View): number {
     const found = this.#names.find(name, view);
-    if (found !== MISS) this.#isTimed ||= found === ASKED || this.#names.search.isTimed;
+    if (found !== MISS) this.#isTimed ||= found === ONLY_DOCKER || this.#names.search.isTimed;
     return found;
   }
 

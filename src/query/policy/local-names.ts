@@ -7,7 +7,7 @@ import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
-  ASKED,
+  ONLY_DOCKER,
   DECLARED,
   DENIED,
   MISS,
@@ -58,7 +58,7 @@ export class LocalNames {
   /** Resets what the last query has set. */
   begin(docker: DockerAnswers): void {
     this.docker = docker;
-    this.pending = this.unanswered = undefined;
+    this.dockerQuestion = this.unanswered = undefined;
   }
 
   /** MISS, FOUND, DENIED, DECLARED, or ASKED with what to ask in `pending`. */
@@ -66,7 +66,7 @@ export class LocalNames {
     for (const source of names) {
       const found = source.find(name, this.search);
       if (found === MISS) continue;
-      const decided = found === ASKED ? this.#fromDocker(this.search.ask as DockerAsk) : found;
+      const decided = found === ONLY_DOCKER ? this.#fromDocker(this.search.dockerQuestion as DockerQuestion) : found;
       if (decided === MISS) continue;
       const isForeign = decided === DECLARED && this.search.records?.isForeign === true;
       this.source = isForeign ? LOCAL_SOURCE.otherMachine : source.kind;
@@ -79,17 +79,17 @@ export class LocalNames {
   /** Whether a source has the name, or may have it. */
   knows(name: QuestionName, view: View): boolean {
     const found = this.find(name, view);
-    this.pending = undefined;
+    this.dockerQuestion = undefined;
     return found !== MISS && found !== DENIED;
   }
 
-  #fromDocker(ask: DockerAsk): number {
+  #fromDocker(dockerQuestion: DockerQuestion): number {
     const { search } = this;
     const { whose } = ask;
     const answer = this.docker?.find(ask);
     if (answer === undefined) {
-      this.pending = ask;
-      return ASKED;
+      this.dockerQuestion = dockerQuestion;
+      return ONLY_DOCKER;
     }
     if (answer.kind === "known") {
       const { v4, v6, isLast } = answer;
@@ -103,7 +103,7 @@ export class LocalNames {
       return MISS;
     }
     search.trace?.record("names", "Docker's resolver does not know it");
-    return ask.isDenied ? DENIED : MISS;
+    return dockerQuestion.isDenied ? DENIED : MISS;
   }
 
   /** The name of an address that only Docker's resolver knows; undefined if it must be asked. */
@@ -128,7 +128,7 @@ export class LocalNames {
       const pointer = source.pointer(question.folded, length, hash, this.#behaviour);
       if (pointer === undefined) continue;
       this.source = source.kind;
-      return pointer.ask === undefined ? pointer : this.#pointerFromDocker(pointer.ask);
+      return pointer.dockerQuestion === undefined ? pointer : this.#pointerFromDocker(pointer.dockerQuestion);
     }
     return undefined;
   }

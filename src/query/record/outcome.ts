@@ -74,7 +74,7 @@ export class Outcome {
   refusal: QueryRefusal | undefined;
   /**
    * The query, with the name in its original letter case, and the reply: both begin at `at` and have the name at the
-   * same place.
+   * same offset.
    */
   question: Uint8Array = NO_BYTES;
   reply: Uint8Array = NO_BYTES;

@@ -8,7 +8,7 @@ import { RateLimit } from "../../base/lib/rate-limit.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
-import { StreamTurn } from "../client/stream-turn.ts";
+import { StreamBudget } from "../client/stream-budget.ts";
 import type { Disclosure } from "../tap.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
 import { ServerQueue } from "./server-queue.ts";
@@ -22,10 +22,10 @@ export interface ServerList {
   readonly scope: number;
   /** Docker's embedded DNS: its replies about Docker's names get the TTL of ours. */
   readonly isDocker: boolean;
-  /** The only client that may use the list; undefined if all servers are the host's, and none is told who asks. */
+  /** The only client that may use the list; undefined if all servers are the host's, and none is told about the client. */
   readonly client: Client | undefined;
-  /** What each server is told of the client; undefined where none is told anything. */
-  readonly told: readonly (Uint8Array | undefined)[] | undefined;
+  /** For each server the EDNS option that tells it about the client; undefined where no server is told. */
+  readonly clientOptions: readonly (Uint8Array | undefined)[] | undefined;
   /** The client's disclosure when the list was made. */
   readonly disclosure: Disclosure | undefined;
 }
@@ -41,7 +41,7 @@ export class NameserverPool {
   readonly #connects: RateLimit;
   /** Rate limit for new TLS connections to the host's servers; and the budget of all handshakes. */
   readonly #tlsConnects: RateLimit;
-  readonly #handshakes = new StreamTurn(0);
+  readonly #handshakes = new StreamBudget(0);
   readonly #trust: TlsTrust;
   #scopesUsed = 0;
 
@@ -79,16 +79,16 @@ export class NameserverPool {
       (known.client === undefined || known.client === client)
     )
       return known;
-    const told = disclosure === undefined ? undefined : toldOf(disclosure, route.servers);
+    const clientOptions = disclosure === undefined ? undefined : clientOptionsOf(disclosure, route.servers);
     // A server that is told about the client answers for this client alone.
-    const isOwn = told !== undefined || route.servers.some(({ from }) => from !== "host");
-    const key = [...route.servers.map(scopeKey), ...(told ?? []).map(hexOf)].join(" ");
+    const isOwn = clientOptions !== undefined || route.servers.some(({ from }) => from !== "host");
+    const key = [...route.servers.map(scopeKey), ...(clientOptions ?? []).map(hexOf)].join(" ");
     const list: ServerList = {
       nameservers: route.servers.map((server) => this.#nameserver(client, server)),
       scope: isOwn ? this.#ownScope(client, key) : this.#scope(key),
       isDocker: route.servers.some(({ from }) => from === "docker"),
       client: isOwn ? client : undefined,
-      told,
+      clientOptions,
       disclosure,
     };
     this.#lists.set(route, list);
@@ -116,7 +116,7 @@ export class NameserverPool {
     const created = new StreamPool({
       ids: this.#parts.ids,
       shares: client.shares,
-      turn: client.streamTurn,
+      budget: client.streamBudget,
       connects: isTls ? own.tlsConnects : own.connects,
       connectsOfHost: server.from !== "host" ? undefined : isTls ? this.#tlsConnects : this.#connects,
       dial: () => client.dial(server, "tcp"),
@@ -229,10 +229,10 @@ function serverKey(server: Server): string {
   return `${start}${server.from} ${serverText(server)}${isBackup === true ? " backup" : ""}`;
 }
 
-/** Undefined if none of them is told anything. */
-function toldOf(disclosure: Disclosure, servers: readonly Server[]): (Uint8Array | undefined)[] | undefined {
-  const told = servers.map((server) => disclosure.optionFor(server));
-  return told.some((each) => each !== undefined) ? told : undefined;
+/** Undefined if no server is told about the client. */
+function clientOptionsOf(disclosure: Disclosure, servers: readonly Server[]): (Uint8Array | undefined)[] | undefined {
+  const options = servers.map((server) => disclosure.optionFor(server));
+  return options.some((each) => each !== undefined) ? options : undefined;
 }
 
 function hexOf(bytes: Uint8Array | undefined): string {

@@ -5,7 +5,7 @@
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 
-const ROUND_ANSWERS = 16;
+const EPOCH_ANSWERS = 16;
 
 /** The share of the window in use from which on it counts as full. */
 const FULL = 0.75;
@@ -20,10 +20,10 @@ const SOONER = 0.75;
 const LATE = 4;
 
 /** The least number of epochs between trials, where answers take long. */
-const TRIAL_ROUNDS = 16;
+const TRIAL_EPOCHS = 16;
 
 /** The epoch of a query that is no sample. */
-const NO_ROUND = -1;
+const NO_EPOCH = -1;
 
 interface FormerSize {
   readonly limit: number;
@@ -41,7 +41,7 @@ interface OutstandingQuery {
 export interface QueuedQuery extends OutstandingQuery {
   sentMs: number;
   /** The epoch of the window in which it was sent. */
-  round: number;
+  epoch: number;
   /** What sends it; undefined unless it waits. */
   send: (() => void) | undefined;
 }
@@ -52,8 +52,8 @@ export class ServerQueue {
   readonly #window = new Window();
   readonly #outstanding = new Outstanding<QueuedQuery>();
   /** In order of arrival; queries that were cancelled are skipped. */
-  readonly #line: QueuedQuery[] = [];
-  /** The number of queries in `#line` that were not cancelled. */
+  readonly #queue: QueuedQuery[] = [];
+  /** The number of queries in `#queue` that were not cancelled. */
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -75,7 +75,7 @@ export class ServerQueue {
   /** Calls `send` once the query may be sent; never, if it is cancelled before. */
   wait(query: QueuedQuery, send: () => void): void {
     query.send = send;
-    this.#line.push(query);
+    this.#queue.push(query);
     this.#waiting++;
     this.#armTimer();
   }
@@ -85,7 +85,7 @@ export class ServerQueue {
     if (query.send === undefined) return;
     query.send = undefined;
     this.#waiting--;
-    if (this.#line[0] === query) this.#firstWaiting();
+    if (this.#queue[0] === query) this.#firstWaiting();
   }
 
   /** The server has answered the query. */
@@ -103,11 +103,11 @@ export class ServerQueue {
   #enter(query: QueuedQuery, now: number): void {
     this.#outstanding.add(query);
     query.sentMs = now;
-    query.round = this.#window.roundOf(this.#outstanding.size);
+    query.epoch = this.#window.epochOf(this.#outstanding.size);
   }
 
-  #record({ round, sentMs }: QueuedQuery, now: number): void {
-    this.#window.record(round, now - sentMs, now);
+  #record({ epoch, sentMs }: QueuedQuery, now: number): void {
+    this.#window.record(epoch, now - sentMs, now);
   }
 
   #sendWaiting(): void {
@@ -121,11 +121,11 @@ export class ServerQueue {
     }
   }
 
-  /** Those before it that were cancelled leave the line. */
+  /** Those before it that were cancelled leave the queue. */
   #firstWaiting(): QueuedQuery | undefined {
-    const line = this.#line;
-    while (line.length > 0 && line[0]?.send === undefined) line.shift();
-    return line[0];
+    const queue = this.#queue;
+    while (queue.length > 0 && queue[0]?.send === undefined) queue.shift();
+    return queue[0];
   }
 
   /** A late query is lost, or the server waits for others and works on other queries meanwhile. */
@@ -218,7 +218,7 @@ export class Window {
   /** Doubles the window until it has been too large once. */
   #wasTooLarge = false;
   #tryAtMs = -Infinity;
-  #round = 0;
+  #epoch = 0;
   #answers = 0;
   #leastMs = Infinity;
   /** Answers since the window was full. */
@@ -234,20 +234,20 @@ export class Window {
   }
 
   /** The epoch for which a query is a sample that is sent beside so many others. */
-  roundOf(outstanding: number): number {
-    return outstanding >= FULL * this.#limit ? this.#round : NO_ROUND;
+  epochOf(outstanding: number): number {
+    return outstanding >= FULL * this.#limit ? this.#epoch : NO_EPOCH;
   }
 
   /** A query of this epoch was answered, or is late. */
-  record(round: number, tookMs: number, nowMs: number): void {
-    if (round === NO_ROUND) return this.#shrinkUnused();
+  record(epoch: number, tookMs: number, nowMs: number): void {
+    if (epoch === NO_EPOCH) return this.#shrinkUnused();
     this.#unused = 0;
-    if (round !== this.#round) return;
+    if (epoch !== this.#epoch) return;
     this.#leastMs = Math.min(this.#leastMs, tookMs);
     this.#answers++;
-    if (this.#answers < ROUND_ANSWERS) return;
-    this.#endRound(this.#leastMs, nowMs);
-    this.#round++;
+    if (this.#answers < EPOCH_ANSWERS) return;
+    this.#endEpoch(this.#leastMs, nowMs);
+    this.#epoch++;
     this.#answers = 0;
     this.#leastMs = Infinity;
   }
@@ -259,7 +259,7 @@ export class Window {
     this.#limit = Math.max(Math.min(this.#limit, LIMITS.serverWindow.first), this.#limit >> 1);
   }
 
-  #endRound(leastMs: number, nowMs: number): void {
+  #endEpoch(leastMs: number, nowMs: number): void {
     const former = this.#former;
     this.#former = undefined;
     if (former !== undefined && leastMs > SOONER * former.leastMs) {
@@ -272,7 +272,7 @@ export class Window {
     const { quickMs, tryEveryMs, least, most } = LIMITS.serverWindow;
     if (leastMs > quickMs && (leastMs > WAITS * this.#ownMs || nowMs >= this.#tryAtMs)) {
       this.#former = { limit: this.#limit, leastMs };
-      this.#tryAtMs = nowMs + Math.max(tryEveryMs, TRIAL_ROUNDS * leastMs);
+      this.#tryAtMs = nowMs + Math.max(tryEveryMs, TRIAL_EPOCHS * leastMs);
       this.#limit = Math.max(least, this.#limit >> 1);
     } else {
       const more = this.#wasTooLarge ? Math.max(1, this.#limit >> 3) : this.#limit;

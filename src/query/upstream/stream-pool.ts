@@ -11,7 +11,7 @@ import { guard } from "../../base/lib/guard.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { RateLimit } from "../../base/lib/rate-limit.ts";
 import type { Shares } from "../client/slots.ts";
-import type { StreamTurn } from "../client/stream-turn.ts";
+import type { StreamBudget } from "../client/stream-budget.ts";
 import { type TlsTarget, TlsConnection } from "./tls-connection.ts";
 import { type Exchange, isReplyTo } from "./udp-socket.ts";
 import { Socket } from "node:net";
@@ -23,7 +23,7 @@ import { StreamReader, withLength } from "../../base/lib/stream-reader.ts";
 export interface StreamPoolParts {
   readonly ids: RandomIds;
   readonly shares: Pick<Shares, "upstreamStreams" | "streamBytes">;
-  readonly turn: StreamTurn;
+  readonly budget: StreamBudget;
   /** Rate limits for new connections: the container's, and the one over all containers if the server is the host's. */
   readonly connects: RateLimit;
   readonly connectsOfHost: RateLimit | undefined;
@@ -37,7 +37,7 @@ export interface StreamPoolParts {
 interface DedicatedConnection {
   readonly fd: number;
   /** The server and the container's budget, if the connection uses TLS. */
-  readonly tls: { readonly target: TlsTarget; readonly turn: StreamTurn } | undefined;
+  readonly tls: { readonly target: TlsTarget; readonly budget: StreamBudget } | undefined;
   /** Must be called once, when the connection is closed. */
   readonly onClosed: () => void;
 }
@@ -60,9 +60,9 @@ export class StreamPool {
   /** Opens a connection that is not shared; it counts against the container's limits. Throws if none is available. */
   openDedicated(): DedicatedConnection {
     if (!this.#reserve()) throw tooMany();
-    const { shares, tls, turn } = this.#parts;
+    const { shares, tls, budget } = this.#parts;
     const fd = this.#dial();
-    return { fd, tls: tls && { target: tls(), turn }, onClosed: () => shares.upstreamStreams.give(1) };
+    return { fd, tls: tls && { target: tls(), budget }, onClosed: () => shares.upstreamStreams.give(1) };
   }
 
   /** The server has replied over TCP, or has not in its time. */
@@ -138,8 +138,8 @@ export class StreamPool {
   }
 
   #open(): UpstreamStream {
-    const { ids, shares, turn, tls } = this.#parts;
-    const parts = { ids, bytes: shares.streamBytes, turn, tls: tls?.() };
+    const { ids, shares, budget, tls } = this.#parts;
+    const parts = { ids, bytes: shares.streamBytes, budget, tls: tls?.() };
     const stream = new UpstreamStream(this.#dial(), parts, (...end) => this.#onClosed(...end));
     this.#streams.add(stream);
     return stream;
@@ -185,7 +185,7 @@ interface PendingExchange {
 interface StreamParts {
   readonly ids: RandomIds;
   readonly bytes: Share;
-  readonly turn: StreamTurn;
+  readonly budget: StreamBudget;
   /** Set for TLS; undefined for plain TCP. */
   readonly tls: TlsTarget | undefined;
 }
@@ -212,7 +212,7 @@ class UpstreamStream {
   readonly #waiting = new Map<number, PendingExchange>();
   readonly #ids: RandomIds;
   readonly #bytes: Share;
-  readonly #turn: StreamTurn;
+  readonly #budget: StreamBudget;
   readonly #goOn = (): void => this.#guarded(() => this.#work());
   readonly #onClosed: OnClosed;
   /** Queries that wait for a certificate to be verified. */
@@ -227,10 +227,10 @@ class UpstreamStream {
   hasAnswered = false;
 
   /** Takes ownership of a socket that is connected, or connecting. */
-  constructor(fd: number, { ids, bytes, turn, tls }: StreamParts, onClosed: OnClosed) {
+  constructor(fd: number, { ids, bytes, budget, tls }: StreamParts, onClosed: OnClosed) {
     this.#ids = ids;
     this.#bytes = bytes;
-    this.#turn = turn;
+    this.#budget = budget;
     this.#onClosed = onClosed;
     this.#isTls = tls !== undefined;
     if (tls === undefined) this.#socket = this.#openPlain(fd);
@@ -253,7 +253,7 @@ class UpstreamStream {
   }
 
   #openTls(fd: number, tls: TlsTarget): TlsConnection {
-    return new TlsConnection(fd, tls, this.#turn, {
+    return new TlsConnection(fd, tls, this.#budget, {
       onSecure: () => this.#guarded(() => this.#sendHeld()),
       onData: (chunk) => {
         this.#silentSinceMs = performance.now();
@@ -319,15 +319,15 @@ class UpstreamStream {
 
   /** Reads as many replies as the container may have in this turn of the event loop. */
   #work(): void {
-    while (!this.#isClosed && this.#turn.hasLeft && this.#readOne());
-    if (this.#count()) this.#turn.read(this.#socket, this.#goOn);
+    while (!this.#isClosed && this.#budget.hasLeft && this.#readOne());
+    if (this.#count()) this.#budget.read(this.#socket, this.#goOn);
   }
 
   /** Returns whether there was a message. */
   #readOne(): boolean {
     const message = this.#reader.next();
     if (message === undefined) return false;
-    this.#turn.spend(message.length + LIMITS.streamTurn.each);
+    this.#budget.spend(message.length + LIMITS.streamBudget.each);
     this.#onMessage(message);
     return true;
   }

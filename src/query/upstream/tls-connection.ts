@@ -18,7 +18,7 @@ import { guard } from "../../base/lib/guard.ts";
 import { shortened } from "../../base/lib/text.ts";
 import { type Server, TLS_FAILED, type TlsFailure, type TlsFailureKind } from "../../base/model/view.ts";
 import { acknowledge } from "../../kernel/libc.ts";
-import type { StreamTurn } from "../client/stream-turn.ts";
+import type { StreamBudget } from "../client/stream-budget.ts";
 import type { TlsTrust, Trusted } from "./tls-trust.ts";
 
 /** What is kept of a server between connections. */
@@ -51,7 +51,7 @@ export interface TlsTarget {
   readonly server: Server;
   readonly trust: TlsTrust;
   /** The budget of all handshakes. */
-  readonly handshakes: StreamTurn;
+  readonly handshakes: StreamBudget;
   readonly memory: TlsMemory;
 }
 
@@ -76,7 +76,7 @@ const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
 
 export class TlsConnection {
   readonly #target: TlsTarget;
-  readonly #turn: StreamTurn;
+  readonly #budget: StreamBudget;
   readonly #listener: TlsListener;
   readonly #fd: number;
   readonly #raw: Socket;
@@ -99,9 +99,9 @@ export class TlsConnection {
   #from = "";
 
   /** Takes ownership of the socket. `budget`: the container's. */
-  constructor(fd: number, target: TlsTarget, turn: StreamTurn, listener: TlsListener) {
+  constructor(fd: number, target: TlsTarget, budget: StreamBudget, listener: TlsListener) {
     this.#target = target;
-    this.#turn = turn;
+    this.#budget = budget;
     this.#listener = listener;
     this.#fd = fd;
     this.#raw = new Socket({ fd, readable: true, writable: true });
@@ -230,13 +230,13 @@ export class TlsConnection {
   #feed(): void {
     const { handshakes } = this.#target;
     while (!this.#isClosed && this.#waiting > 0 && !this.#isFull) {
-      const turn = this.#isSecure ? this.#turn : handshakes;
-      if (!turn.hasLeft) {
-        turn.read(this.#raw, this.#goOn, false);
+      const budget = this.#isSecure ? this.#budget : handshakes;
+      if (!budget.hasLeft) {
+        budget.read(this.#raw, this.#goOn, false);
         return;
       }
       const piece = this.#takePiece();
-      turn.spend(this.#isSecure ? piece.length * BYTE_COST : HANDSHAKE_COST);
+      budget.spend(this.#isSecure ? piece.length * BYTE_COST : HANDSHAKE_COST);
       this.#allowed -= piece.length;
       if (this.#allowed < 0) return this.#onTooMuch();
       this.#isFull = !this.#incoming.push(piece);
@@ -329,12 +329,12 @@ export class TlsConnection {
   }
 }
 
-const { bytes: TURN } = LIMITS.streamTurn;
+const { bytes: BUDGET } = LIMITS.streamBudget;
 /** Two pieces of handshakes in a turn of the event loop, each of which takes up to a millisecond. */
-const HANDSHAKE_COST = TURN / 2;
+const HANDSHAKE_COST = BUDGET / 2;
 const PIECE_BYTES = LIMITS.streamReadBytes;
 /** After a handshake, each container gets 4 KB in a turn of the event loop: they may be 150 changes of keys. */
-const BYTE_COST = TURN / PIECE_BYTES;
+const BYTE_COST = BUDGET / PIECE_BYTES;
 /** A byte of an answer allows for so many others: records have a head, and an end. */
 const ALLOWED_FOR_EACH = 3;
 const ERROR_CHARS = 80;

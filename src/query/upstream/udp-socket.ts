@@ -38,7 +38,7 @@ export interface SocketParts {
   readonly block: MessageBlock;
   readonly batch: PacketBatch;
   /** Shared by all sockets to servers. */
-  readonly budget: TurnBudget;
+  readonly budget: ReplyBudget;
   readonly ids: RandomIds;
   readonly now: () => number;
 }
@@ -240,9 +240,9 @@ export function isReplyTo(reply: Buffer, { message, questionEnd }: Pick<Exchange
 /**
  * ReplyBudget: how many upstream replies are processed per turn of the event loop, where a long one counts as several.
  * Otherwise the replies for one container that queries as fast as it can would delay the queries of all others. The rest
- * stays in the socket until the next turn.
+ * stays in the socket until the next turn of the event loop.
  */
-export class TurnBudget {
+export class ReplyBudget {
   readonly #whole: number;
   #left: number;
   #isArmed = false;

@@ -15,7 +15,7 @@ export function addressBytesOf(type: number): 0 | 4 | 16 {
 }
 
 /** The type that the question of a message asks for. */
-export function typeAsked(message: Uint8Array, questionEnd: number): number {
+export function questionType(message: Uint8Array, questionEnd: number): number {
   return u16(message, questionEnd - QUESTION_FIXED_BYTES);
 }
 
@@ -41,12 +41,12 @@ export function writeChainEnd(
   const size = addressBytesOf(type);
   const fitting = Math.floor((room - questionEnd) / (POINTER_BYTES + RECORD_FIXED_BYTES + size));
   const written = Math.min(addresses.length, fitting);
-  const turn = Math.floor(Math.random() * addresses.length);
+  const rotation = Math.floor(Math.random() * addresses.length);
   let at = offset + questionEnd;
   for (let i = 0; i < written; i++) {
     setU16(block, at, QUESTION_POINTER);
     at = writeRecord(block, at + POINTER_BYTES, type, ttlSeconds, size);
-    const from = addresses[(i + turn) % addresses.length] as number;
+    const from = addresses[(i + rotation) % addresses.length] as number;
     copyBytes(bytes, from, from + size, block, at);
     at += size;
   }

@@ -60,7 +60,7 @@ export function withoutHopByHop(message: Buffer, questionEnd: number): Buffer {
  * Everything else that the client has sent is left out, because it may claim to be another client; so is a signed message, which cannot be
  * changed and could claim that, too.
  */
-export function toldQuery(message: Buffer, questionEnd: number, option: Uint8Array): Buffer {
+export function queryWithClientOption(message: Buffer, questionEnd: number, option: Uint8Array): Buffer {
   const query = Buffer.allocUnsafe(questionEnd + OPT_BYTES + option.length);
   copyBytes(message, 0, questionEnd, query, 0);
   query.fill(0, ANSWERS_AT, HEADER_BYTES);
@@ -72,7 +72,7 @@ export function toldQuery(message: Buffer, questionEnd: number, option: Uint8Arr
 }
 
 /** A reply as the client would have got it from the server: without the option, and without an OPT if its query had none. */
-export function untoldReply(message: Buffer, questionEnd: number, hasOpt: boolean): Buffer {
+export function replyWithoutClientOption(message: Buffer, questionEnd: number, hasOpt: boolean): Buffer {
   if (!readRecords(message, questionEnd) || records.optDataAt === 0) return message;
   const { optDataAt, optDataEnd } = records;
   const optAt = optDataAt - OPT_BYTES;

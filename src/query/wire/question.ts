@@ -24,7 +24,7 @@ import { resetNameSteps, skipName } from "./name.ts";
 import { Records } from "./records.ts";
 
 /** What to do with a message, in the order in which it is checked. */
-export type Verdict =
+export type QuestionResult =
   | "answer"
   /** It is no query and gets no reply. */
   | "ignore"
@@ -36,7 +36,7 @@ export type Verdict =
   | "malformed-after-question";
 
 export class Question implements QuestionName {
-  /** The message's place in its block. */
+  /** The offset of the message in its block. */
   offset = 0;
   length = 0;
   /** The offsets after the name and after type and class, in the block. */
@@ -76,7 +76,7 @@ export class Question implements QuestionName {
   }
 
   /** Parses the message at `offset`. */
-  read(block: Buffer, offset: number, length: number): Verdict {
+  read(block: Buffer, offset: number, length: number): QuestionResult {
     this.offset = offset;
     this.length = length;
     this.spelled = block;
@@ -173,7 +173,7 @@ export class Question implements QuestionName {
     return true;
   }
 
-  #readRecords(block: Buffer, answers: number, authorities: number, additionals: number): Verdict {
+  #readRecords(block: Buffer, answers: number, authorities: number, additionals: number): QuestionResult {
     const { records } = this;
     const end = this.offset + this.length;
     records.reset();

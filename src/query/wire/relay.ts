@@ -25,7 +25,7 @@ import { OPT_BYTES, writeOpt } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import { type ChainEnd, addressBytesOf, isChainEnd, typeAsked, writeChainEnd } from "./chain-end.ts";
+import { type ChainEnd, addressBytesOf, isChainEnd, questionType, writeChainEnd } from "./chain-end.ts";
 import { type SharedReply, recordsOf } from "./shared-reply.ts";
 
 /** The distance from a record's TTL to its data and to the length of its data. */
@@ -91,12 +91,12 @@ export function rotateAddresses(block: Buffer, offset: number, reply: SharedRepl
   const count = sameRecordsAtEnd(reply, type, dataBytes);
   if (count < 2) return 0;
   const first = answers - count;
-  const turn = Math.floor(Math.random() * count);
+  const rotation = Math.floor(Math.random() * count);
   if (first > 0 && isTruncated(block, offset) && isChainEnd(block, offset, questionEnd, type)) return 0;
   // Of a reply that was cut, fewer are written.
   const written = u16(block, offset + ANSWERS_AT) - first;
   for (let i = 0; i < written; i++) {
-    const from = start + TTL_TO_DATA + (ttlOffsets[first + ((i + turn) % count)] as number);
+    const from = start + TTL_TO_DATA + (ttlOffsets[first + ((i + rotation) % count)] as number);
     const at = offset + questionEnd + TTL_TO_DATA + (ttlOffsets[first + i] as number);
     copyBytes(bytes, from, from + dataBytes, block, at);
   }
@@ -199,7 +199,7 @@ function chainEndOf(
   age: ReplyAge,
 ): ChainEnd | undefined {
   const { bytes, start, questionEnd, ttlOffsets, answers } = reply;
-  const type = typeAsked(block, offset + questionEnd);
+  const type = questionType(block, offset + questionEnd);
   const size = addressBytesOf(type);
   if (size === 0) return undefined;
   const addresses: number[] = [];

@@ -175,7 +175,7 @@ export class EngineSide implements ContainerSide {
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
     // What the last slice took is not part of the round in which everything changes.
-    await ownRound();
+    await ownSlice();
     return () => {
       this.#succeedBy(next);
       this.roster.setDefaultBridge(settings.defaultBridge);
@@ -184,7 +184,7 @@ export class EngineSide implements ContainerSide {
       this.roster.refresh();
       // Each goes through all containers.
       const refreshed = this.refreshed();
-      void refreshed.then(ownRound).then(() => next.forgetPredecessor());
+      void refreshed.then(ownSlice).then(() => next.forgetPredecessor());
       this.viewsChanged();
     };
   }

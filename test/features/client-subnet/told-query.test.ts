@@ -11,7 +11,7 @@ import { decode } from "dns-packet";
 import { extrasOf, messageFor } from "../../../src/query/forward/edns-fallback.ts";
 import type { UpstreamQueryPlan } from "../../../src/query/forward/upstream-query-plan.ts";
 import { subnetOption } from "../../../src/features/client-subnet/client-subnet.ts";
-import { toldQuery, untoldReply } from "../../../src/query/wire/hop-options.ts";
+import { queryWithClientOption, replyWithoutClientOption } from "../../../src/query/wire/hop-options.ts";
 import { TYPE, aQuery, aReplyTo } from "../../support/scripted/builders.ts";
 
 const OPTION = subnetOption("172.18.0.2");
@@ -42,7 +42,7 @@ test("a query has the question, one OPT and the container's own address, whateve
     withRecords(TSIG),
     withRecords(opt("0000", LIE), TSIG),
   ]) {
-    const told = toldQuery(message, END, OPTION);
+    const told = queryWithClientOption(message, END, OPTION);
     assert.deepEqual(told.subarray(12, END), QUESTION.subarray(12, END));
     assert.equal(told.toString("hex", END), opt("0000", Buffer.from(OPTION).toString("hex")));
     assert.deepEqual(
@@ -52,10 +52,10 @@ test("a query has the question, one OPT and the container's own address, whateve
     assert.ok(!told.toString("hex").includes(LIE));
   }
   assert.equal(
-    toldQuery(withRecords(opt("8000")), END, OPTION).toString("hex", END, END + 9),
+    queryWithClientOption(withRecords(opt("8000")), END, OPTION).toString("hex", END, END + 9),
     opt("8000").slice(0, 18),
   );
-  assert.equal(toldQuery(QUESTION, END, new Uint8Array(0)).toString("hex", END), opt("0000"));
+  assert.equal(queryWithClientOption(QUESTION, END, new Uint8Array(0)).toString("hex", END), opt("0000"));
 });
 
 test("only the server that is meant is told, and its query never lacks that", () => {
@@ -82,12 +82,12 @@ test("a reply shows nothing of it", () => {
   const reply = Buffer.concat([aReplyTo(QUESTION), Buffer.from(opt("0000", LIE), "hex")]);
   reply.writeUInt16BE(1, 10);
   const plain = aReplyTo(QUESTION);
-  assert.deepEqual(untoldReply(reply, END, false), plain);
-  assert.equal(untoldReply(reply, END, true).toString("hex", END), opt("0000"));
+  assert.deepEqual(replyWithoutClientOption(reply, END, false), plain);
+  assert.equal(replyWithoutClientOption(reply, END, true).toString("hex", END), opt("0000"));
   const other = Buffer.concat([aReplyTo(QUESTION), Buffer.from(opt("0000", "000f00020010" + LIE), "hex")]);
   other.writeUInt16BE(1, 10);
-  assert.equal(untoldReply(other, END, true).toString("hex", END), opt("0000", "000f00020010"));
-  assert.deepEqual(untoldReply(plain, END, false), plain);
+  assert.equal(replyWithoutClientOption(other, END, true).toString("hex", END), opt("0000", "000f00020010"));
+  assert.deepEqual(replyWithoutClientOption(plain, END, false), plain);
 });
 
 test("damaged messages of any kind are neither an error nor longer than they were", () => {
@@ -98,8 +98,9 @@ test("damaged messages of any kind are neither an error nor longer than they wer
     const noise = randomBytes(4);
     const at = 4 + ((noise[0] as number) % (damaged.length - 4));
     damaged[at] = noise[1] as number;
-    for (const hasOpt of [true, false]) assert.ok(untoldReply(damaged, END, hasOpt).length <= damaged.length);
-    const told = toldQuery(damaged, END, OPTION);
+    for (const hasOpt of [true, false])
+      assert.ok(replyWithoutClientOption(damaged, END, hasOpt).length <= damaged.length);
+    const told = queryWithClientOption(damaged, END, OPTION);
     assert.equal(told.length, END + 11 + OPTION.length);
   }
 });

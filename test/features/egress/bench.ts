@@ -4,7 +4,7 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { ownRound } from "../../../src/base/lib/slices.ts";
+import { ownSlice } from "../../../src/base/lib/slices.ts";
 import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { Recorder } from "../../../src/features/egress/recorder.ts";
 import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
@@ -48,7 +48,7 @@ async function throughVeth(pace: Pace): Promise<Row[]> {
     return async () => {
       const reading = recorder.read(ID);
       let step = reading.next();
-      for (; step.done !== true; step = reading.next()) await ownRound();
+      for (; step.done !== true; step = reading.next()) await ownSlice();
       if (step.value.recorded.length === 0) throw new Error("nothing was recorded");
       recorder.close();
     };

@@ -10,7 +10,7 @@ import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LOCAL_SOURCES } from "../../../src/base/model/local-source.ts";
 import { StoredName } from "../../../src/base/model/label-table.ts";
 import { DECLARED } from "../../../src/base/model/visible-names.ts";
-import { AskedAnswers } from "../../../src/query/client/asked-answers.ts";
+import { DockerAnswerMemory } from "../../../src/query/client/docker-answer-memory.ts";
 import { LocalNames } from "../../../src/query/policy/local-names.ts";
 import { RemoteMembers } from "../../../src/features/etcd/machines.ts";
 import { TYPE } from "../../support/scripted/builders.ts";
@@ -102,7 +102,7 @@ test("an answer in which another machine has a part is known as such, so that a 
   );
   const names = new LocalNames(DEFAULT_BEHAVIOUR);
   const sourceOf = (name: string): string => {
-    names.begin(new AskedAnswers());
+    names.begin(new DockerAnswerMemory());
     const labels = presentedLabels(name) ?? assert.fail();
     assert.equal(names.find(new StoredName(labels), world.directory.viewOf(client)), DECLARED, name);
     return LOCAL_SOURCES[names.source].key;

@@ -190,7 +190,7 @@ test("where the machine filters its bridges, peers are still peers, and nobody p
 
 // As the listener's own rules do with the packets of containers.
 async function markQueries({ machine }: PolicedNetwork): Promise<void> {
-  const input = `table ip marking { chain first { type filter hook prerouting priority -300; ip daddr 198.51.100.1 tcp dport 53 meta mark set ${LISTENER_MARKS.asker}; }; }`;
+  const input = `table ip marking { chain first { type filter hook prerouting priority -300; ip daddr 198.51.100.1 tcp dport 53 meta mark set ${LISTENER_MARKS.known}; }; }`;
   const { code, stderr } = await machine.enter("nft", ["-f", "-"], { input });
   assert.equal(code, 0, stderr);
 }

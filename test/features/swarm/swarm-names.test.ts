@@ -50,8 +50,8 @@ function setUp({ isIngress = false, asksDocker = true, engineVersion = 28 } = {}
 function found(names: SwarmNames | undefined, name: string): string {
   const search = new NameSearch(DEFAULT_BEHAVIOUR);
   const result = names?.find(new StoredName(wireLabels(name) ?? assert.fail()), search);
-  if (result !== ASKED) return result === DENIED ? "denied" : result === MISS ? "elsewhere" : String(result);
-  const { labels, isDenied } = search.ask ?? assert.fail();
+  if (result !== ONLY_DOCKER) return result === DENIED ? "denied" : result === MISS ? "elsewhere" : String(result);
+  const { labels, isDenied } = search.dockerQuestion ?? assert.fail();
   return `${presentation(labels, 0, labels.length)}${isDenied ? ", or nobody" : ""}`;
 }
 
@@ -89,8 +89,8 @@ test("IPv6 addresses are asked for where the engine answers for them; engines th
     const { source, container } = setUp({ engineVersion });
     const search = new NameSearch(DEFAULT_BEHAVIOUR);
     const labels = new StoredName(wireLabels(name) ?? assert.fail());
-    assert.equal(source.namesFor(container, undefined)?.find(labels, search), ASKED);
-    const { hasIPv6, isGuarded } = search.ask ?? assert.fail();
+    assert.equal(source.namesFor(container, undefined)?.find(labels, search), ONLY_DOCKER);
+    const { hasIPv6, isGuarded } = search.dockerQuestion ?? assert.fail();
     return `${hasIPv6 ? "both families" : "IPv4"}${isGuarded ? ", guarded" : ""}`;
   };
   const engines = [20, 23, 24, 27, 28].map((major) => [major, askOf(major, "web")]);
@@ -106,9 +106,9 @@ test("IPv6 addresses are asked for where the engine answers for them; engines th
 test("what is asked for stays, when the next question is read into the same memory", () => {
   const question = new StoredName(wireLabels("web") ?? assert.fail());
   const search = new NameSearch(DEFAULT_BEHAVIOUR);
-  assert.equal(setUp().names?.find(question, search), ASKED);
+  assert.equal(setUp().names?.find(question, search), ONLY_DOCKER);
   question.folded.fill(0x78);
-  const { labels } = search.ask ?? assert.fail();
+  const { labels } = search.dockerQuestion ?? assert.fail();
   assert.equal(presentation(labels, 0, labels.length), "web");
 });
 
@@ -118,9 +118,13 @@ test("reverse names of the networks' subnets are asked for, those of local conta
     const labels = wireLabels(text) ?? assert.fail();
     const reverse = names?.pointer(labels, labels.length, hashOf(labels), DEFAULT_BEHAVIOUR);
     if (reverse === undefined) return "elsewhere";
-    const { target, ask } = reverse;
-    const name = presentation(target ?? ask?.labels ?? new Uint8Array(0), 0, (target ?? ask?.labels)?.length ?? 0);
-    return ask?.isDenied === true ? `${name}, or nobody` : name;
+    const { target, dockerQuestion } = reverse;
+    const name = presentation(
+      target ?? dockerQuestion?.labels ?? new Uint8Array(0),
+      0,
+      (target ?? dockerQuestion?.labels)?.length ?? 0,
+    );
+    return dockerQuestion?.isDenied === true ? `${name}, or nobody` : name;
   };
   assert.equal(pointer("7.1.0.10"), "own.mesh");
   assert.equal(pointer("3.1.0.10"), "3.1.0.10.in-addr.arpa, or nobody");

@@ -21,7 +21,7 @@ import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
 import { streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { Turn } from "../../../src/query/listen/udp.ts";
+import { TimeSlice } from "../../../src/query/listen/udp.ts";
 import { sharePools } from "../../../src/query/client/slots.ts";
 
 export const VIEW: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
@@ -91,7 +91,7 @@ function listening(forward: Forward, ...[view, dial]: Parameters<OpenEndpoint>):
     batch: new PacketBatch(),
     block: new MessageBlock(8, SLOT_BYTES),
     queryBytesMax: 512,
-    turn: new Turn(Infinity),
+    slice: new TimeSlice(Infinity),
   };
   const tcp = { ...common, pipelinedMax: 1, queriesMax: 128, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);

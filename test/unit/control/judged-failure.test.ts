@@ -32,7 +32,7 @@ function judged({
   isRunning = true,
 }: Parts): (string | undefined)[] {
   const record: FailureRecord = {
-    ...{ name: "db", type: 1, rcode: 3, count: 1, steps: 0, isStepLast: false, perMinute: 1, isNear: true },
+    ...{ name: "db", type: 1, rcode: 3, count: 1, steps: 0, isStepLast: false, perMinute: 1, isLocal: true },
     ...{ firstMs: 0, lastMs: NOW - agoMs, successMs },
   };
   const known = recorded === undefined ? undefined : { cause: recorded, atMs: recordedMs };

@@ -13,7 +13,7 @@ const CAUSE = { code: "unknown-name", sentence: "", fix: null, lastingFix: null,
 
 function named(name: string): FailureRecord {
   return {
-    ...{ name, type: 1, rcode: 3, count: 1, steps: 0, isStepLast: false, perMinute: 1, isNear: true },
+    ...{ name, type: 1, rcode: 3, count: 1, steps: 0, isStepLast: false, perMinute: 1, isLocal: true },
     ...{ firstMs: 0, lastMs: 0, successMs: undefined },
   };
 }

@@ -47,8 +47,7 @@ test("a placed message is answered like a received one, and only slots with a re
   using sockets = pair();
   const block = new MessageBlock(4, 100);
   const address = sockaddr(LOOPBACK, sockets.client.port);
-  for (const [slot, text] of ["zero", "one", "two"].entries())
-    block.place(slot, Buffer.from(text), text.length, address);
+  for (const [slot, text] of ["zero", "one", "two"].entries()) block.put(slot, Buffer.from(text), text.length, address);
   block.reply(2, 3);
   block.reply(0, 2);
   assert.equal(block.flush(sockets.server.fd), 0);
@@ -59,23 +58,23 @@ test("a placed message is answered like a received one, and only slots with a re
 
 test("place() truncates to the given length", () => {
   const block = new MessageBlock(1, 100);
-  block.place(0, Buffer.from("longer"), 4, sockaddr(LOOPBACK, 1));
+  block.put(0, Buffer.from("longer"), 4, sockaddr(LOOPBACK, 1));
   assert.equal(textOf(block, 0), "long");
 });
 
 test("the sender of a slot is a copy, because slots are reused", () => {
   const block = new MessageBlock(1, 100);
-  block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 1000));
+  block.put(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 1000));
   const sender = block.senderOf(0, NO_ANSWERS);
-  block.place(0, Buffer.from("b"), 1, sockaddr(LOOPBACK, 2000));
+  block.put(0, Buffer.from("b"), 1, sockaddr(LOOPBACK, 2000));
   assert.deepEqual(sender, sockaddr(LOOPBACK, 1000));
 });
 
 test("a sender with a known address is not copied, whatever its port", () => {
   const block = new MessageBlock(2, 100);
   const known = sockaddr(LOOPBACK, 1000);
-  block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 2000));
-  block.place(1, Buffer.from("b"), 1, sockaddr("127.0.0.2", 1000));
+  block.put(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 2000));
+  block.put(1, Buffer.from("b"), 1, sockaddr("127.0.0.2", 1000));
   assert.equal(block.senderOf(0, known), known);
   assert.deepEqual(block.senderOf(1, known), sockaddr("127.0.0.2", 1000));
   assert.deepEqual(known, sockaddr(LOOPBACK, 1000));
@@ -86,7 +85,7 @@ test("flush() skips replies that cannot be sent, and sends the rest", () => {
   const block = new MessageBlock(4, 100);
   // Nothing can be sent to port 0.
   for (const [slot, port] of [0, sockets.client.port, 0, sockets.client.port].entries()) {
-    block.place(slot, Buffer.from(`${slot}`), 1, sockaddr(LOOPBACK, port));
+    block.put(slot, Buffer.from(`${slot}`), 1, sockaddr(LOOPBACK, port));
     block.reply(slot, 1);
   }
   assert.equal(block.flush(sockets.server.fd), 2);
@@ -96,7 +95,7 @@ test("flush() skips replies that cannot be sent, and sends the rest", () => {
 test("discard() drops queued replies", () => {
   using sockets = pair();
   const block = new MessageBlock(1, 100);
-  block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, sockets.client.port));
+  block.put(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, sockets.client.port));
   block.reply(0, 1);
   block.discard();
   assert.equal(block.flush(sockets.server.fd), 0);

@@ -13,7 +13,7 @@ import { type DeferredQuery, SLOT_BYTES, type Forward, type Respond } from "../.
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
-import { type UdpParts, Turn } from "../../../src/query/listen/udp.ts";
+import { type UdpParts, TimeSlice } from "../../../src/query/listen/udp.ts";
 import { aNetwork, aReplyTo, aView, aClient } from "../../support/scripted/builders.ts";
 
 export const WEB = "172.20.0.2";
@@ -113,7 +113,7 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
     answerer: new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }),
     forward: upstream.forward,
     queryBytesMax: LIMITS.udpQueryBytes,
-    turn: new Turn(Infinity),
+    slice: new TimeSlice(Infinity),
     ...parts,
     block,
     batch: new PacketBatch(),

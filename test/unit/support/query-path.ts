@@ -23,7 +23,7 @@ import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
 import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { AnswerEra } from "../../../src/query/query-policy.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
-import { TurnBudget } from "../../../src/query/upstream/udp-socket.ts";
+import { ReplyBudget } from "../../../src/query/upstream/udp-socket.ts";
 import type { Trace } from "../../../src/query/trace.ts";
 import { NameserverPool } from "../../../src/query/upstream/nameserver-pool.ts";
 import { aView, aClient, upstreams } from "../../support/scripted/builders.ts";
@@ -70,7 +70,7 @@ export class QueryPath {
       {
         block,
         batch: new PacketBatch(),
-        budget: new TurnBudget(LIMITS.upstreamBatch),
+        budget: new ReplyBudget(LIMITS.upstreamBatch),
         ids,
         now,
         socketsMax: 64,

@@ -19,7 +19,7 @@ import { TYPE } from "../../../base/dns/record-type.ts";
 import { resetNameSteps, skipName } from "../../../query/wire/name.ts";
 
 /** What becomes of an answer. */
-export type Passage =
+export type GateDecision =
   | { readonly kind: "give" }
   | { readonly kind: "refuse"; readonly refusal: Refusal }
   /** It cannot be read, or has too much in it, so its contents are unknown. */
@@ -27,8 +27,8 @@ export type Passage =
   /** It is given when its addresses are open. */
   | { readonly kind: "wait"; readonly wait: (onOpen: (isOpen: boolean) => void) => void };
 
-const GIVE: Passage = { kind: "give" };
-const FAIL: Passage = { kind: "fail" };
+const GIVE: GateDecision = { kind: "give" };
+const FAIL: GateDecision = { kind: "fail" };
 
 interface Openings {
   /** Undefined while only names are filtered. */
@@ -44,7 +44,7 @@ export class AnswerGate {
   }
 
   /** Judges an answer; `reply` is the whole message. `isLocal`: the name is of this machine. `isPeek`: no client gets the answer. */
-  pass(policy: NamespacePolicy, reply: Uint8Array, isLocal: boolean, isPeek: boolean): Passage {
+  pass(policy: NamespacePolicy, reply: Uint8Array, isLocal: boolean, isPeek: boolean): GateDecision {
     const addresses = new Map<string, Uint8Array>();
     const targets: QuestionName[] = [];
     let ttlSeconds = 0;
@@ -71,7 +71,7 @@ export class AnswerGate {
     if (isPeek || addresses.size === 0) return GIVE;
     const all = [...addresses.values()].map((each) => Uint8Array.from(each));
     for (const each of all) policy.answered(each);
-    return this.#open({ policy, addresses: all, isLocal, names: [askedName(reply), ...targets], ttlSeconds });
+    return this.#open({ policy, addresses: all, isLocal, names: [questionName(reply), ...targets], ttlSeconds });
   }
 
   #open(answer: GivenAnswer): Passage {
@@ -95,11 +95,11 @@ export class AnswerGate {
 }
 
 function note(policy: NamespacePolicy, refusal: Refusal, reply: Uint8Array): void {
-  policy.note(refusal, askedName(reply), u16(reply, questionEndOf(reply) - QUESTION_FIXED_BYTES));
+  policy.note(refusal, questionName(reply), u16(reply, questionEndOf(reply) - QUESTION_FIXED_BYTES));
 }
 
 /** The name in the question of a message of ours. */
-function askedName(message: Uint8Array): QuestionName {
+function questionName(message: Uint8Array): QuestionName {
   const nameEnd = questionEndOf(message) - QUESTION_FIXED_BYTES;
   return new StoredName(Buffer.from(message.subarray(HEADER_BYTES, nameEnd - 1)));
 }

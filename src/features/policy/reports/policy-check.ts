@@ -82,9 +82,9 @@ function judgedName(ports: Ports, owner: ContainerFact, judge: NamespacePolicy, 
   const denied = judge.name(question);
   if (denied !== undefined && denied.isEnforced) return { refusal: denied, because: "" };
   const names = new LocalNames(ports.resolver().behaviour);
-  names.begin(ports.containers.clients.of(owner.id)?.asked ?? new AskedAnswers());
+  names.begin(ports.containers.clients.of(owner.id)?.dockerAnswers ?? new DockerAnswerMemory());
   const found = names.find(question, ports.containers.viewOf(owner));
-  if (found !== MISS && found !== DENIED && found !== ASKED) {
+  if (found !== MISS && found !== DENIED && found !== ONLY_DOCKER) {
     const { title } = LOCAL_SOURCES[names.source];
     const [policy] = judge.policies;
     const because = `it is answered on this machine (${title}), which policy ${policy?.name} lets be (${policy?.where})`;

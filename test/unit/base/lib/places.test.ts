@@ -5,12 +5,12 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { Places } from "../../../../src/base/lib/places.ts";
+import { IndexedSet } from "../../../../src/base/lib/indexed-set.ts";
 
 test("each object is at its place until it is removed", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(9), { maxLength: 200 }), (steps) => {
-      const places = new Places<object>();
+      const places = new IndexedSet<object>();
       const known = new Map<number, object>();
       for (const step of steps) {
         const [first] = known.keys();
@@ -33,7 +33,7 @@ test("each object is at its place until it is removed", () => {
 });
 
 test("an object may be removed while they are visited", () => {
-  const places = new Places<number>();
+  const places = new IndexedSet<number>();
   for (let item = 0; item < 5; item++) places.add(item);
   const seen: number[] = [];
   for (const item of places) {

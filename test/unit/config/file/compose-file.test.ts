@@ -35,7 +35,7 @@ services:
 `,
   });
   assert.equal(services.get("none")?.networks, undefined);
-  assert.deepEqual(services.get("none")?.place, { file: "/srv/a.yaml", service: "none" });
+  assert.deepEqual(services.get("none")?.location, { file: "/srv/a.yaml", service: "none" });
   assert.deepEqual(services.get("list")?.networks, { names: ["front", "back"], isMap: false });
   assert.deepEqual(services.get("map")?.networks, { names: ["front", "back"], isMap: true });
   assert.equal(services.get("mode")?.networkMode, "host");
@@ -85,7 +85,7 @@ services:
   const place = { file: "/srv/base.yaml", service: "base" };
   assert.deepEqual(services.get("web")?.keys.get("networks"), place);
   assert.deepEqual(services.get("web")?.extraHosts.get("db"), place);
-  assert.deepEqual(services.get("web")?.place, { file: "/srv/d.yaml", service: "web" });
+  assert.deepEqual(services.get("web")?.location, { file: "/srv/d.yaml", service: "web" });
   assert.deepEqual(services.get("own")?.networks?.names, ["front"]);
   assert.deepEqual(services.get("own")?.profiles, ["debug"]);
   assert.deepEqual(services.get("merged")?.networks?.names, ["back"]);

@@ -6,13 +6,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
-import { type DockerAnswer, type DockerAsk, askKey } from "../../../../src/base/model/visible-names.ts";
-import { AskedAnswers } from "../../../../src/query/client/asked-answers.ts";
+import { type DockerAnswer, type DockerQuestion, dockerQuestionKey } from "../../../../src/base/model/visible-names.ts";
+import { DockerAnswerMemory } from "../../../../src/query/client/docker-answer-memory.ts";
 
 const KNOWN: DockerAnswer = { kind: "known", v4: Uint8Array.of(10, 0, 0, 1), v6: new Uint8Array(0), target: undefined };
 const AWAY: DockerAnswer = { kind: "away", reason: "timed out" };
 
-function askFor(name: string): DockerAsk {
+function askFor(name: string): DockerQuestion {
   const labels = Buffer.from(name);
   return {
     labels,
@@ -25,9 +25,9 @@ function askFor(name: string): DockerAsk {
   };
 }
 
-function setUp(): { answers: AskedAnswers; clock: { ms: number } } {
+function setUp(): { answers: DockerAnswerMemory; clock: { ms: number } } {
   const clock = { ms: 0 };
-  return { answers: new AskedAnswers(() => clock.ms), clock };
+  return { answers: new DockerAnswerMemory(() => clock.ms), clock };
 }
 
 test("an answer is repeated for a second, and then asked for again", () => {
@@ -43,7 +43,7 @@ test("an answer is repeated for a second, and then asked for again", () => {
 test("while Docker's resolver is away, the last answer stands in, up to its limit; nothing else is known", () => {
   const { answers, clock } = setUp();
   const ask = askFor("web");
-  const key = askKey(ask);
+  const key = dockerQuestionKey(ask);
   answers.take(key, KNOWN);
   clock.ms = LIMITS.askedLastKnownMs;
   assert.deepEqual(answers.take(key, AWAY), { ...KNOWN, isLast: true });
@@ -58,17 +58,17 @@ test("silence about a name that may have been forwarded does not count for other
   const { answers } = setUp();
   const silent: DockerAnswer = { ...AWAY, isOfName: true };
   const [known, other] = [askFor("web"), askFor("other")];
-  answers.take(askKey(known), KNOWN);
-  assert.deepEqual(answers.take(askKey(other), silent), AWAY);
+  answers.take(dockerQuestionKey(known), KNOWN);
+  assert.deepEqual(answers.take(dockerQuestionKey(other), silent), AWAY);
   assert.equal(answers.find(askFor("next")), undefined, "it is asked for");
-  answers.take(askKey(known), silent);
+  answers.take(dockerQuestionKey(known), silent);
   assert.deepEqual(answers.find(askFor("next")), AWAY);
 });
 
 test("that a name is unknown is not kept, and ends what was known; it holds for the query being answered", () => {
   const { answers } = setUp();
   const ask = askFor("web");
-  const key = askKey(ask);
+  const key = dockerQuestionKey(ask);
   answers.take(key, KNOWN);
   const unknown = answers.take(key, { kind: "unknown" });
   assert.equal(answers.find(ask), undefined);

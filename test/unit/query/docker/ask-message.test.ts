@@ -8,11 +8,11 @@ import { decode } from "dns-packet";
 import { wireLabels } from "../../../../src/base/dns/name.ts";
 import { TYPE } from "../../../../src/base/dns/record-type.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
-import type { DockerAsk } from "../../../../src/base/model/visible-names.ts";
-import { type AskedRecords, askMessage, readAsked } from "../../../../src/query/forward/docker-asker.ts";
+import type { DockerQuestion } from "../../../../src/base/model/visible-names.ts";
+import { type DockerRecords, dockerQuery, readDockerReply } from "../../../../src/query/forward/docker-forwarder.ts";
 import { isReadable, Records } from "../../../../src/query/wire/records.ts";
 
-const ASK: DockerAsk = {
+const ASK: DockerQuestion = {
   labels: wireLabels("tasks.web") ?? assert.fail(),
   kind: "name",
   hasIPv6: false,
@@ -25,7 +25,7 @@ const RA_NOERROR = 0x8180;
 const ADDRESS = Buffer.from("0a000103", "hex");
 
 function reply(flags: number, records: readonly Buffer[], additionals = 0, type: number = TYPE.A): Buffer {
-  const { message: query, questionEnd } = askMessage(ASK, type, 7);
+  const { message: query, questionEnd } = dockerQuery(ASK, type, 7);
   const message = Buffer.concat([query.subarray(0, questionEnd), ...records]);
   message.writeUInt16BE(flags, 2);
   message.writeUInt16BE(records.length - additionals, 6);
@@ -33,8 +33,8 @@ function reply(flags: number, records: readonly Buffer[], additionals = 0, type:
   return message;
 }
 
-function read(message: Buffer, type: number, isGuarded: boolean): AskedRecords {
-  return readAsked(message, askMessage({ ...ASK, isGuarded }, type, 7));
+function read(message: Buffer, type: number, isGuarded: boolean): DockerRecords {
+  return readDockerReply(message, dockerQuery({ ...ASK, isGuarded }, type, 7));
 }
 
 function record(type: number, ttl: number, data: Buffer): Buffer {
@@ -43,7 +43,7 @@ function record(type: number, ttl: number, data: Buffer): Buffer {
 }
 
 test("a guarded question is well-formed, has an SVCB record that names no protocol, and room for long replies", () => {
-  const { message } = askMessage(ASK, TYPE.A, 7);
+  const { message } = dockerQuery(ASK, TYPE.A, 7);
   assert.equal(isReadable(message, new Records(), false), true);
   const { id, questions, additionals } = decode(message);
   assert.deepEqual([id, questions?.map(({ name, type }) => `${name} ${type}`)], [7, ["tasks.web A"]]);
@@ -52,7 +52,7 @@ test("a guarded question is well-formed, has an SVCB record that names no protoc
     ["UNKNOWN_64", "OPT"],
   );
   assert.ok(message.includes(Buffer.from([0, 1, 0, 0, 1, 0, 1, 0])), "priority 1, the root, alpn with an empty name");
-  assert.equal(decode(askMessage({ ...ASK, isGuarded: false }, TYPE.A, 7).message).additionals?.length, 1);
+  assert.equal(decode(dockerQuery({ ...ASK, isGuarded: false }, TYPE.A, 7).message).additionals?.length, 1);
 });
 
 test("with the guard, an answer is Docker's, an error means an unknown name, and a refusal no answer at all", () => {

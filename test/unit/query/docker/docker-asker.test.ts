@@ -11,7 +11,7 @@ import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
 import type { VisibleNames } from "../../../../src/base/model/visible-names.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
-import { DockerAsker } from "../../../../src/query/forward/docker-asker.ts";
+import { DockerForwarder } from "../../../../src/query/forward/docker-forwarder.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { TYPE, aClient, aQuery, aRecord, aReplyTo, upstreams } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
@@ -46,12 +46,12 @@ class Container {
   // The names that went on to upstream servers.
   readonly forwarded: string[] = [];
   readonly #answerer = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
-  readonly #asker: DockerAsker;
+  readonly #asker: DockerForwarder;
   readonly #block = Buffer.alloc(SLOT_BYTES);
 
   constructor(docker: UdpUpstream) {
     this.client = aClient({ names: [NAMES], upstreams: upstreams() }, (_, type) => dialHere(docker.server, type));
-    this.#asker = new DockerAsker({
+    this.#asker = new DockerForwarder({
       behaviour: DEFAULT_BEHAVIOUR,
       answerer: this.#answerer,
       forward: (_, { name, query }, __, respond) => {
@@ -106,7 +106,7 @@ for (const [what, script] of Object.entries(HOSTILE)) {
     const container = new Container(docker);
     assert.deepEqual(addresses(await container.resolve("web")), [SERVFAIL]);
     assert.deepEqual(container.forwarded, []);
-    assert.equal(container.client.asked.isKept("n\x03web"), false);
+    assert.equal(container.client.dockerAnswers.isKept("n\x03web"), false);
     assert.equal(container.client.slots.taken, 0);
   });
 }

@@ -68,8 +68,8 @@ test("what fails is counted by name, type and result, whatever its letter case",
       ["db", TYPE.A, RCODE.SERVFAIL, 1, 1],
     ],
   );
-  const { firstMs, lastMs, successMs, isNear } = rig.record("db");
-  assert.deepEqual([firstMs, lastMs, successMs, isNear], [10 * MINUTE, 10 * MINUTE + 1_000, undefined, true]);
+  const { firstMs, lastMs, successMs, isLocal } = rig.record("db");
+  assert.deepEqual([firstMs, lastMs, successMs, isLocal], [10 * MINUTE, 10 * MINUTE + 1_000, undefined, true]);
 });
 
 test("the rate is that of the last minute", () => {
@@ -161,7 +161,7 @@ test("hidden names are not stored, only that there are failures; with off there 
   const rig = new Rig("hidden");
   for (const name of ["db", "cache", "a.test", "b.test", "c.test"]) rig.ask(name, RCODE.NXDOMAIN);
   assert.deepEqual(
-    rig.records.map(({ name, count, isNear }) => [name, count, isNear]),
+    rig.records.map(({ name, count, isLocal }) => [name, count, isLocal]),
     [
       [null, 2, true],
       [null, 3, false],
@@ -243,9 +243,9 @@ test("for any sequence of names the entries agree with a simple count, as long a
         const key = `${keyOf(names[index] as Buffer)} ${rcode}`;
         if (rcode !== 0) counts.set(key, (counts.get(key) ?? 0) + 1);
       }
-      const near = rig.records.filter((record) => record.isNear);
+      const near = rig.records.filter((record) => record.isLocal);
       for (const each of near) assert.equal(each.count, counts.get(`${each.name} ${each.rcode}`));
-      const outside = rig.records.filter((record) => !record.isNear);
+      const outside = rig.records.filter((record) => !record.isLocal);
       for (const each of outside) assert.ok(each.count <= (counts.get(`${each.name} ${each.rcode}`) ?? 0));
       assert.ok(rig.records.length <= counts.size);
     }),

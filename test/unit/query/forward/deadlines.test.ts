@@ -30,7 +30,7 @@ function waiting(onDue: () => void = () => undefined): Waiting {
   const calledAtMs: number[] = [];
   return {
     step: undefined,
-    place: -1,
+    indexInStep: -1,
     calledAtMs,
     onDue: () => {
       calledAtMs.push(nowMs);

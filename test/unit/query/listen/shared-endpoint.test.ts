@@ -62,11 +62,11 @@ async function quiet(): Promise<void> {
 
 test("an address is its container's: it gets a client with the first query, and nobody else gets anything", async () => {
   await using rig = sharing();
-  rig.endpoint.setAskers(NOBODY);
+  rig.endpoint.setContainers(NOBODY);
   rig.client.send(aQuery({ id: 1 }), rig.port);
   await quiet();
   assert.equal(rig.opened.size, 0);
-  rig.endpoint.setAskers(ASKERS);
+  rig.endpoint.setContainers(ASKERS);
   rig.client.send(aQuery({ id: 2 }), rig.port);
   assert.equal((await rig.client.receive()).readUInt16BE(0), 2, "the first query was dropped");
   assert.equal(rig.opened.get("web")?.counters.queries, 1);
@@ -74,11 +74,11 @@ test("an address is its container's: it gets a client with the first query, and 
 
 test("a TCP connection is its address's, and ends at once if that is nobody's", async () => {
   await using rig = sharing();
-  rig.endpoint.setAskers(ASKERS);
+  rig.endpoint.setContainers(ASKERS);
   await using known = await TcpClient.open(rig.tcpPort);
   await known.send(aQuery({ id: 3 }));
   assert.equal((await known.receive()).readUInt16BE(0), 3);
-  rig.endpoint.setAskers(NOBODY);
+  rig.endpoint.setContainers(NOBODY);
   assert.equal(rig.opened.get("web")?.isClosed, true);
   await using unknown = await TcpClient.open(rig.tcpPort);
   await assert.rejects(async () => await unknown.receive());
@@ -89,7 +89,7 @@ test("the first query of a container waits until it is known, and then until it 
   rig.answered.clear();
   rig.client.send(aQuery({ id: 4 }), rig.waitingPort);
   await quiet();
-  rig.endpoint.setAskers(ASKERS);
+  rig.endpoint.setContainers(ASKERS);
   await quiet();
   assert.equal(rig.opened.size, 0, "nothing is decided about it yet");
   rig.answered.add("web");
@@ -99,13 +99,13 @@ test("the first query of a container waits until it is known, and then until it 
 
 test("what comes by nobody's link with the address of a known container is dropped, and so is what does not fit", async () => {
   await using rig = sharing();
-  rig.endpoint.setAskers(ASKERS);
+  rig.endpoint.setContainers(ASKERS);
   rig.client.send(aQuery({ id: 5 }), rig.waitingPort);
   await quiet();
-  rig.endpoint.setAskers(NOBODY);
+  rig.endpoint.setContainers(NOBODY);
   for (let id = 0; id < LIMITS.listenerWaiting + 10; id++) rig.client.send(aQuery({ id: 100 + id }), rig.waitingPort);
   await quiet();
-  rig.endpoint.setAskers(ASKERS);
+  rig.endpoint.setContainers(ASKERS);
   const ids: number[] = [];
   for (let id = 0; id < LIMITS.listenerWaiting; id++) ids.push((await rig.client.receive()).readUInt16BE(0));
   assert.deepEqual(
@@ -124,7 +124,7 @@ test("what stands for several that come and go has one client, until it gets no 
   rig.endpoint.update("builds");
   const client = rig.opened.get("builds");
   for (const [id, askers] of [new Map([[LOOPBACK, "builds"]]), NOBODY, new Map([[LOOPBACK, "builds"]])].entries()) {
-    rig.endpoint.setAskers(askers);
+    rig.endpoint.setContainers(askers);
     rig.client.send(aQuery({ id: 50 + id }), rig.port);
     await quiet();
   }

@@ -151,7 +151,7 @@ for (const [what, query, bytes] of [
     const clients = await Promise.all(Array.from({ length: 30 }, async () => await TcpClient.open(rig.port)));
     for (const { socket } of clients) for (let count = 0; count < 10; count++) socket.write(withLength(query));
     // A turn of the connections lies between two rounds, before or after it.
-    const most = 2 * Math.ceil(LIMITS.streamTurn.bytes / bytes);
+    const most = 2 * Math.ceil(LIMITS.streamBudget.bytes / bytes);
     let [before, atOnce] = [0, 0];
     await rig.until(() => {
       const { queries } = rig.queryClient.counters;

@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { threadMs } from "../../../../src/kernel/libc.ts";
-import { Turn } from "../../../../src/query/listen/udp.ts";
+import { TimeSlice } from "../../../../src/query/listen/udp.ts";
 
 const WAIT_MS = 100;
 
 test("a turn is over when both clocks say so, and the next one begins anew", () => {
   const now = { wallMs: 100, ranMs: 7 };
-  const turn = new Turn(1, { wallMs: () => now.wallMs, ranMs: () => now.ranMs });
+  const turn = new TimeSlice(1, { wallMs: () => now.wallMs, ranMs: () => now.ranMs });
   const isOverAfter = (wallMs: number, ranMs: number): boolean => {
     now.wallMs += wallMs;
     now.ranMs += ranMs;

@@ -11,7 +11,7 @@ import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
 import type { SyncAnswerer } from "../../../../src/query/ports.ts";
-import { UdpListener, sendersOf, Turn } from "../../../../src/query/listen/udp.ts";
+import { UdpListener, sendersOf, TimeSlice } from "../../../../src/query/listen/udp.ts";
 import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
 import { type UdpTestParts, WEB, clientOnOneNetwork, udpParts } from "../../support/listening.ts";
@@ -60,14 +60,14 @@ test("of queries that take long a few are answered each turn, and those of a lis
   const slow: SyncAnswerer = {
     answer: (queryClient, block, offset, length, isStream) => {
       const startMs = threadMs();
-      while (threadMs() - startMs < LIMITS.udpTurnMs / 2);
+      while (threadMs() - startMs < LIMITS.udpSliceMs / 2);
       return sound.answer(queryClient, block, offset, length, isStream);
     },
     outcome: sound.outcome,
     takeDeferred: (block) => sound.takeDeferred(block),
   };
   for (const isPaused of [false, true]) {
-    await using rig = listening({ answerer: slow, turn: new Turn(LIMITS.udpTurnMs) });
+    await using rig = listening({ answerer: slow, slice: new TimeSlice(LIMITS.udpSliceMs) });
     await using other = new UdpClient();
     const ids = Array.from({ length: 20 }, (_, at) => at);
     for (const id of ids) (id % 2 === 0 ? rig.client : other).send(aQuery({ id }), rig.port);

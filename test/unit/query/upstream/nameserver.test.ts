@@ -9,7 +9,7 @@ import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { MessageBlock } from "../../../../src/kernel/message-block.ts";
 import { PacketBatch } from "../../../../src/kernel/packet-batch.ts";
 import { Nameserver } from "../../../../src/query/upstream/nameserver.ts";
-import { TurnBudget } from "../../../../src/query/upstream/udp-socket.ts";
+import { ReplyBudget } from "../../../../src/query/upstream/udp-socket.ts";
 
 const [ATTACKER, VICTIM] = [1, 2];
 
@@ -27,7 +27,7 @@ function aNameserver(): Nameserver {
   const parts = {
     block: new MessageBlock(1, 512),
     batch: new PacketBatch(),
-    budget: new TurnBudget(1),
+    budget: new ReplyBudget(1),
     ids: new RandomIds(),
     now: () => 0,
     socketsMax: 1,

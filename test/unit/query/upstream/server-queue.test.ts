@@ -7,7 +7,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { type QueuedQuery, ServerQueue } from "../../../../src/query/upstream/server-queue.ts";
 
 function aQueued(): QueuedQuery {
-  return { older: undefined, newer: undefined, isOutstanding: false, sentMs: 0, round: 0, send: undefined };
+  return { older: undefined, newer: undefined, isOutstanding: false, sentMs: 0, epoch: 0, send: undefined };
 }
 
 // A queue that is full, with what it has out.

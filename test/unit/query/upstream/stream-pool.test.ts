@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { RateLimit } from "../../../../src/base/lib/rate-limit.ts";
 import { sharePools } from "../../../../src/query/client/slots.ts";
-import { StreamTurn } from "../../../../src/query/client/stream-turn.ts";
+import { StreamBudget } from "../../../../src/query/client/stream-budget.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
@@ -156,7 +156,7 @@ test("long replies take their turns, so that others are served in between", asyn
   const { pool } = pooled(upstream.server);
   const all = Array.from({ length: count }, async (_, i) => await exchange(pool, `n${i}.test`).then(() => answered++));
   // A turn of the connections lies between two rounds, before or after it.
-  const most = 2 * Math.ceil(LIMITS.streamTurn.bytes / 60_000);
+  const most = 2 * Math.ceil(LIMITS.streamBudget.bytes / 60_000);
   for (let before = 0; answered < count; before = answered) {
     await new Promise((resolve) => setImmediate(resolve));
     assert.ok(answered - before <= most, `${answered - before} replies at once`);
@@ -174,7 +174,7 @@ function pooled(
   const pool = new StreamPool({
     ids: new RandomIds(),
     shares,
-    turn: new StreamTurn(1),
+    budget: new StreamBudget(1),
     connects: new RateLimit(rate, () => performance.now()),
     connectsOfHost: undefined,
     dial: () => {

@@ -13,7 +13,7 @@ import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { RateLimit } from "../../../../src/base/lib/rate-limit.ts";
 import type { Server, TlsFailureKind } from "../../../../src/base/model/view.ts";
 import { sharePools } from "../../../../src/query/client/slots.ts";
-import { StreamTurn } from "../../../../src/query/client/stream-turn.ts";
+import { StreamBudget } from "../../../../src/query/client/stream-budget.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { TlsMemory } from "../../../../src/query/upstream/tls-connection.ts";
 import { TlsTrust } from "../../../../src/query/upstream/tls-trust.ts";
@@ -244,7 +244,7 @@ test("only elliptic curves are agreed on: other keys cost as much as the server 
 
 test("handshakes take turns, so that others are served in between", async () => {
   await using upstream = await TlsUpstream.start({ script: good });
-  const handshakes = new StreamTurn(0);
+  const handshakes = new StreamBudget(0);
   const trust = await ownTrust();
   let answered = 0;
   const pools = await Promise.all(
@@ -290,7 +290,7 @@ const HANDSHAKE = 0x16;
 
 type Parts = {
   readonly trust?: TlsTrust;
-  readonly handshakes?: StreamTurn;
+  readonly handshakes?: StreamBudget;
   readonly rate?: { readonly burst: number; readonly perSecond: number };
 };
 
@@ -301,7 +301,7 @@ async function ownTrust(): Promise<TlsTrust> {
 }
 
 async function pooled(server: Server, parts: Parts = {}) {
-  const { handshakes = new StreamTurn(0), rate = LIMITS.upstreamConnects } = parts;
+  const { handshakes = new StreamBudget(0), rate = LIMITS.upstreamConnects } = parts;
   const trust = parts.trust ?? (await ownTrust());
   const shares = sharePools(Number.POSITIVE_INFINITY).open();
   const memory = new TlsMemory();
@@ -309,7 +309,7 @@ async function pooled(server: Server, parts: Parts = {}) {
   const pool = new StreamPool({
     ids: new RandomIds(),
     shares,
-    turn: new StreamTurn(1),
+    budget: new StreamBudget(1),
     connects: new RateLimit(rate, now),
     connectsOfHost: undefined,
     dial: () => {

@@ -9,7 +9,7 @@ import { MessageBlock } from "../../../../src/kernel/message-block.ts";
 import { PacketBatch } from "../../../../src/kernel/packet-batch.ts";
 import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
-import { UpstreamSocket, TurnBudget } from "../../../../src/query/upstream/udp-socket.ts";
+import { UpstreamSocket, ReplyBudget } from "../../../../src/query/upstream/udp-socket.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { waitFor } from "../../../support/rig/wait.ts";
 import { callbackReturns } from "../../support/callback.ts";
@@ -22,7 +22,7 @@ class Rig implements Disposable {
 
   constructor(server: Server) {
     const block = new MessageBlock(2, 512);
-    const budget = new TurnBudget(LIMITS.upstreamBatch);
+    const budget = new ReplyBudget(LIMITS.upstreamBatch);
     const recordSocketError = (_suspicion: number, reason: string): unknown => this.reasons.push(reason);
     const ids = new RandomIds();
     const parts = { block, batch: new PacketBatch(), budget, ids, now: () => performance.now() };
@@ -102,7 +102,7 @@ test("long replies that come together are taken in several turns, short ones in 
       replies.push(() => reply(Buffer.concat([aReplyTo(query, 0), Buffer.alloc(bytes)]))),
     );
     const block = new MessageBlock(LIMITS.upstreamBatch, MESSAGE_BYTES_MAX);
-    const budget = new TurnBudget(LIMITS.upstreamBatch);
+    const budget = new ReplyBudget(LIMITS.upstreamBatch);
     const parts = { block, batch: new PacketBatch(), budget, ids: new RandomIds(), now: () => performance.now() };
     const fd = dialHere(upstream.server, "udp");
     const socket = new UpstreamSocket(fd, 4, parts, { suspicion: 0, recordSocketError: () => assert.fail() });

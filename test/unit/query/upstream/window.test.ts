@@ -63,7 +63,7 @@ function simulate({ atOnce, tookMs, queries }: Simulation, window = new Window()
   let begun = 0;
   const fill = (): void => {
     while (waiting.length + working.length < Math.min(queries, window.limit)) {
-      waiting.push({ sentMs: nowMs, round: window.roundOf(waiting.length + working.length + 1) });
+      waiting.push({ sentMs: nowMs, round: window.epochOf(waiting.length + working.length + 1) });
     }
     while (working.length < atOnce) {
       const next = waiting.shift();

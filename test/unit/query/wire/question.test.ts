@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { hashOf } from "../../../../src/base/model/label-table.ts";
 import { wireLabels } from "../../../../src/base/dns/name.ts";
-import { Question, type Verdict } from "../../../../src/query/wire/question.ts";
+import { Question, type QuestionResult } from "../../../../src/query/wire/question.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { TYPE, aName, aPointer, aQuery, aRecord, anOpt, u16 } from "../../../support/scripted/builders.ts";
 
@@ -13,7 +13,7 @@ const OFFSET = 40;
 const LONGEST = [63, 63, 63, 61].map((size) => "a".repeat(size)).join(".");
 const EMPTY_A = aRecord({ type: TYPE.A });
 
-const VERDICTS: Readonly<Record<string, readonly [Verdict, Buffer]>> = {
+const VERDICTS: Readonly<Record<string, readonly [QuestionResult, Buffer]>> = {
   "a plain query": ["answer", aQuery()],
   "a query for the root": ["answer", aQuery({ name: "." })],
   "a query with an OPT": ["answer", aQuery({ opt: {} })],
@@ -175,7 +175,7 @@ test("nothing of one message remains in the next", () => {
   assert.deepEqual([question.labelCount, question.foldedLength, question.type], [1, 2, TYPE.PTR]);
 });
 
-type Read = { readonly verdict: Verdict; readonly question: Question; readonly message: Buffer };
+type Read = { readonly verdict: QuestionResult; readonly question: Question; readonly message: Buffer };
 
 // Memory after a message belongs to another one: it must neither be read nor matter.
 function read(message: Buffer, question = new Question()): Read {

@@ -10,7 +10,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import { type DockerAnswer, type DockerAsk, askKey } from "../../base/model/visible-names.ts";
+import { type DockerAnswer, type DockerQuestion, dockerQuestionKey } from "../../base/model/visible-names.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -44,7 +44,10 @@ const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT }
 const NOTHING = new Uint8Array(0);
 
 /** Whether silence may mean that Docker's resolver has forwarded the query and waits: without the guard it may. */
-function mayBeForwarded({ isGuarded }: AskMessage, { isTimeout }: Extract<AttemptResult, { kind: "failed" }>): boolean {
+function mayBeForwarded(
+  { isGuarded }: DockerQuery,
+  { isTimeout }: Extract<AttemptResult, { kind: "failed" }>,
+): boolean {
   return !isGuarded && isTimeout === true;
 }
 
@@ -55,7 +58,7 @@ interface AskingAnswerer {
   takeDeferred(block: Buffer): DeferredQuery;
 }
 
-export interface DockerAskerParts {
+export interface DockerForwarderParts {
   readonly behaviour: Behaviour;
   readonly answerer: AskingAnswerer;
   /** Forwards queries that need nothing of Docker's resolver. */
@@ -73,9 +76,9 @@ interface AskingQuery extends WaitingQuery {
 }
 
 /** A question that waits until one of the same client has its answer. */
-interface WaitingAsk {
+interface WaitingQuestion {
   readonly query: AskingQuery;
-  readonly ask: DockerAsk;
+  readonly question: DockerQuestion;
 }
 
 /** What one client waits for. */
@@ -84,24 +87,24 @@ class AskingClient {
   readonly queries = new Map<string, AskingQuery[]>();
   /** Questions in flight that Docker's resolver has not answered lately, so that it may not know the name. */
   unproven = 0;
-  readonly waiting: WaitingAsk[] = [];
+  readonly waiting: WaitingQuestion[] = [];
 }
 
-export class DockerAsker {
-  readonly #parts: DockerAskerParts;
+export class DockerForwarder {
+  readonly #parts: DockerForwarderParts;
   readonly #admission: Admission;
   readonly #failed: FailedReply;
   readonly #block = Buffer.alloc(SLOT_BYTES);
   readonly #asking = new WeakMap<Client, AskingClient>();
 
-  constructor(parts: DockerAskerParts) {
+  constructor(parts: DockerForwarderParts) {
     this.#parts = parts;
     this.#admission = new Admission(parts.queriesMax);
     this.#failed = new FailedReply(parts);
   }
 
   readonly forward: Forward = (client, deferred, transport, respond) => {
-    if (deferred.ask === undefined) return this.#parts.forward(client, deferred, transport, respond);
+    if (deferred.dockerQuestion === undefined) return this.#parts.forward(client, deferred, transport, respond);
     const heldBytes = this.#admission.admit(client, deferred.query.length);
     const arrivedMs = this.#parts.now();
     const query: AskingQuery = {
@@ -114,12 +117,12 @@ export class DockerAsker {
       answers: new Map<string, DockerAnswer>(),
       isDone: false,
     };
-    const { ask } = deferred;
+    const { dockerQuestion } = deferred;
     guard.defer(client.number, () => {
       if (heldBytes === 0) this.#fail(query, RCODE.REFUSED);
       else
         client.slots.take(
-          () => this.#guarded(query, () => this.#ask(query, ask)),
+          () => this.#guarded(query, () => this.#ask(query, dockerQuestion)),
           () => this.#fail(query, RCODE.REFUSED),
         );
     });
@@ -133,9 +136,9 @@ export class DockerAsker {
   }
 
   /** Sends the same question of one client once, and questions for possibly unknown names only as many at once as may fail. */
-  #ask(query: AskingQuery, ask: DockerAsk): void {
+  #ask(query: AskingQuery, question: DockerQuestion): void {
     const { client } = query;
-    const key = askKey(ask);
+    const key = dockerQuestionKey(question);
     const asking = this.#asking.get(client) ?? new AskingClient();
     this.#asking.set(client, asking);
     const same = asking.queries.get(key);
@@ -143,53 +146,54 @@ export class DockerAsker {
       same.push(query);
       return;
     }
-    const wasKnown = client.asked.isKept(key);
-    const refused = wasKnown ? undefined : client.asked.refused(key);
+    const wasKnown = client.dockerAnswers.isKept(key);
+    const refused = wasKnown ? undefined : client.dockerAnswers.refused(key);
     if (refused !== undefined) return this.#goOn(query, key, refused);
-    if (!wasKnown && asking.unproven >= client.asked.unknownLeft) {
-      asking.waiting.push({ query, ask });
+    if (!wasKnown && asking.unproven >= client.dockerAnswers.unknownLeft) {
+      asking.waiting.push({ query, question });
       return;
     }
     if (!wasKnown) asking.unproven++;
     const all = [query];
     asking.queries.set(key, all);
-    this.#askRecords(client, ask, (answer) => {
+    this.#askRecords(client, question, (answer) => {
       asking.queries.delete(key);
       if (!wasKnown) asking.unproven--;
-      const taken = client.asked.take(key, answer);
+      const taken = client.dockerAnswers.take(key, answer);
       for (const each of all) this.#guarded(each, () => this.#goOn(each, key, taken));
       for (const each of asking.waiting.splice(0)) this.#guarded(each.query, () => this.#askAgain(each));
     });
   }
 
   /** The answer may have come while the question waited. */
-  #askAgain({ query, ask }: WaitingAsk): void {
-    const answer = query.client.asked.find(ask);
-    if (answer === undefined) this.#ask(query, ask);
-    else this.#goOn(query, askKey(ask), answer);
+  #askAgain({ query, question }: WaitingQuestion): void {
+    const answer = query.client.dockerAnswers.find(question);
+    if (answer === undefined) this.#ask(query, question);
+    else this.#goOn(query, dockerQuestionKey(question), answer);
   }
 
   /** A name is known if it has an address of either family; before Docker 28, only if it has an IPv4 address. */
-  #askRecords(client: Client, ask: DockerAsk, onAnswer: (answer: DockerAnswer) => void): void {
+  #askRecords(client: Client, question: DockerQuestion, onAnswer: (answer: DockerAnswer) => void): void {
     const known = (v4: Uint8Array, v6: Uint8Array, target?: Uint8Array): void =>
       onAnswer({ kind: "known", v4, v6, target });
-    if (ask.kind === "address") {
-      this.#exchange(client, ask, TYPE.PTR, (answer) => {
+    if (question.kind === "address") {
+      this.#exchange(client, question, TYPE.PTR, (answer) => {
         if (answer.kind !== "records") onAnswer(answer);
         else if (answer.data.length === 0) onAnswer({ kind: "unknown" });
         else known(NOTHING, NOTHING, answer.data);
       });
       return;
     }
-    this.#exchange(client, ask, TYPE.A, (v4) => {
+    this.#exchange(client, question, TYPE.A, (v4) => {
       if (v4.kind !== "records") onAnswer(v4);
-      else if (!ask.hasIPv6) known(v4.data, NOTHING);
-      else this.#exchange(client, ask, TYPE.AAAA, (v6) => known(v4.data, v6.kind === "records" ? v6.data : NOTHING));
+      else if (!question.hasIPv6) known(v4.data, NOTHING);
+      else
+        this.#exchange(client, question, TYPE.AAAA, (v6) => known(v4.data, v6.kind === "records" ? v6.data : NOTHING));
     });
   }
 
-  #exchange(client: Client, ask: DockerAsk, type: number, onRecords: (records: AskedRecords) => void): void {
-    const asked = askMessage(ask, type, this.#parts.ids.next());
+  #exchange(client: Client, question: DockerQuestion, type: number, onRecords: (records: DockerRecords) => void): void {
+    const asked = dockerQuery(question, type, this.#parts.ids.next());
     let fd;
     try {
       fd = client.dial(DOCKER, "udp");
@@ -203,7 +207,7 @@ export class DockerAsker {
         onRecords(
           result.kind === "failed"
             ? { kind: "away", reason: `Docker's resolver: ${result.reason}`, isOfName: mayBeForwarded(asked, result) }
-            : readAsked(result.reply.message, asked),
+            : readDockerReply(result.reply.message, asked),
         ),
       ),
     );
@@ -216,11 +220,13 @@ export class DockerAsker {
     answers.set(key, answer);
     deferred.query.copy(this.#block);
     const isStream = transport === "tcp";
-    const length = client.asked.during(answers, () => answerer.answerAgain(client, this.#block, deferred, isStream));
+    const length = client.dockerAnswers.during(answers, () =>
+      answerer.answerAgain(client, this.#block, deferred, isStream),
+    );
     if (length !== DEFERRED) return this.#respond(query, length, answer);
     const next = { ...answerer.takeDeferred(this.#block), ...(deferred.trace && { trace: deferred.trace }) };
-    const { ask } = next;
-    if (ask === undefined) {
+    const { dockerQuestion } = next;
+    if (dockerQuestion === undefined) {
       this.#release(query);
       return forward(client, next, transport, respond);
     }
@@ -276,7 +282,7 @@ const NAME_STEPS_MAX = 2 * LABELS_MAX;
  * write the whole query again, which fails before a byte is sent: SERVFAIL, and a line in dockerd's log.
  * What is sent to Docker's resolver, and what a reply to it must repeat.
  */
-interface AskMessage {
+interface DockerQuery {
   readonly message: Buffer;
   readonly questionEnd: number;
   readonly type: number;
@@ -284,7 +290,7 @@ interface AskMessage {
 }
 
 /** The query, with an OPT for long replies and the guard. */
-export function askMessage({ labels, isGuarded }: DockerAsk, type: number, id: number): AskMessage {
+export function dockerQuery({ labels, isGuarded }: DockerQuestion, type: number, id: number): DockerQuery {
   const question = queryOf({ labels, type, id });
   const unwritable = Buffer.alloc(1 + RECORD_FIXED_BYTES + EMPTY_ALPN.length);
   unwritable.set(EMPTY_ALPN, writeRecord(unwritable, 1, SVCB, 0, EMPTY_ALPN.length));
@@ -297,14 +303,16 @@ export function askMessage({ labels, isGuarded }: DockerAsk, type: number, id: n
 }
 
 /** What the data of the reply's records are, concatenated; "unknown" if Docker's resolver does not have the name. */
-export type AskedRecords = { readonly kind: "records"; readonly data: Uint8Array } | Exclude<DockerAnswer, Known>;
-type Known = { readonly kind: "known" };
+export type DockerRecords =
+  | { readonly kind: "records"; readonly data: Uint8Array }
+  | Exclude<DockerAnswer, KnownAnswer>;
+type KnownAnswer = { readonly kind: "known" };
 
 /**
  * Reads a reply that has been validated, and has the id of the query. A program in the container can send one in the place of
  * Docker's resolver; then only that container is misled.
  */
-export function readAsked(reply: Buffer, asked: AskMessage): AskedRecords {
+export function readDockerReply(reply: Buffer, asked: DockerQuery): DockerRecords {
   const rcode = rcodeOf(reply);
   if (rcode === RCODE.FORMERR || rcode === RCODE.REFUSED || rcode === RCODE.NOTIMP)
     return { kind: "away", reason: `Docker's resolver answered ${rcodeName(rcode)}` };
@@ -319,7 +327,7 @@ export function readAsked(reply: Buffer, asked: AskMessage): AskedRecords {
 }
 
 /** Docker's resolver repeats the question byte by byte. */
-function isOfQuestion(reply: Buffer, { message, questionEnd }: AskMessage): boolean {
+function isOfQuestion(reply: Buffer, { message, questionEnd }: DockerQuery): boolean {
   if (!isReply(reply) || u16(reply, QUESTIONS_AT) !== 1 || reply.length < questionEnd) return false;
   return reply.compare(message, HEADER_BYTES, questionEnd, HEADER_BYTES, questionEnd) === 0;
 }
@@ -336,7 +344,7 @@ function hasRecursion(message: Buffer): boolean {
   return ((message[CODES_AT] as number) & RA) !== 0;
 }
 
-function recordsOf(message: Buffer, { questionEnd, type, isGuarded }: AskMessage): AskedRecords {
+function recordsOf(message: Buffer, { questionEnd, type, isGuarded }: DockerQuery): DockerRecords {
   const end = message.length;
   resetNameSteps(end);
   let at = questionEnd;

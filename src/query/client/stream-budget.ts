@@ -6,14 +6,14 @@
 import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
 
-const { bytes: WHOLE, read: READ } = LIMITS.streamTurn;
+const { bytes: WHOLE, read: READ } = LIMITS.streamBudget;
 
 interface Readable {
   pause(): unknown;
   resume(): unknown;
 }
 
-export class StreamTurn {
+export class StreamBudget {
   readonly #client: number;
   #left: number = WHOLE;
   #isArmed = false;

@@ -2,7 +2,7 @@
  * BriefBatch: entries of one namespace and generation that were written within the same 5 s, and end and are deleted together.
  */
 import { KeyList } from "./key-list.ts";
-import { BRIEF_KEY_BYTES, ROUND_INDEX_MAX } from "./layout.ts";
+import { BRIEF_KEY_BYTES, BATCH_INDEX_MAX } from "./layout.ts";
 
 /** A failure, and how many times its answer has been counted. */
 interface FailingEntry {
@@ -10,7 +10,7 @@ interface FailingEntry {
   taken: number;
 }
 
-export class BriefRound {
+export class BriefBatch {
   readonly number: number;
   readonly generation: number;
   readonly beganNs: number;
@@ -26,7 +26,7 @@ export class BriefRound {
   }
 
   get isFull(): boolean {
-    return this.keys.count > ROUND_INDEX_MAX;
+    return this.keys.count > BATCH_INDEX_MAX;
   }
 
   add(key: Buffer, isFailure: boolean): void {

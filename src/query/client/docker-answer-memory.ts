@@ -5,24 +5,29 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { RateLimit } from "../../base/lib/rate-limit.ts";
-import { type DockerAnswer, type DockerAnswers, type DockerAsk, askKey } from "../../base/model/visible-names.ts";
+import {
+  type DockerAnswer,
+  type DockerAnswers,
+  type DockerQuestion,
+  dockerQuestionKey,
+} from "../../base/model/visible-names.ts";
 
-type Known = Extract<DockerAnswer, { kind: "known" }>;
+type KnownAnswer = Extract<DockerAnswer, { kind: "known" }>;
 
 interface KeptAnswer {
-  readonly answer: Known;
+  readonly answer: KnownAnswer;
   readonly atMs: number;
 }
 
 /** The answers of one query, by name. */
-export type TurnAnswers = ReadonlyMap<string, DockerAnswer>;
+export type QueryAnswers = ReadonlyMap<string, DockerAnswer>;
 
-export class AskedAnswers implements DockerAnswers {
+export class DockerAnswerMemory implements DockerAnswers {
   readonly #now: () => number;
   readonly #kept = new Map<string, KeptAnswer>();
   readonly #unknown: RateLimit;
   readonly #unknownAtMs = new Map<string, number>();
-  #turn: TurnAnswers | undefined;
+  #queryAnswers: QueryAnswers | undefined;
   #awayUntilMs = -Infinity;
   #awayReason = "";
 
@@ -32,9 +37,9 @@ export class AskedAnswers implements DockerAnswers {
   }
 
   /** Undefined if Docker's resolver must be asked. */
-  find(ask: DockerAsk): DockerAnswer | undefined {
-    const key = askKey(ask);
-    const decided = this.#turn?.get(key);
+  find(question: DockerQuestion): DockerAnswer | undefined {
+    const key = dockerQuestionKey(question);
+    const decided = this.#queryAnswers?.get(key);
     if (decided !== undefined) return decided;
     const nowMs = this.#now();
     const kept = this.#kept.get(key);
@@ -43,12 +48,12 @@ export class AskedAnswers implements DockerAnswers {
   }
 
   /** Runs `answer` so that it also finds the answers that were got for this one query. */
-  during<T>(turn: TurnAnswers, answer: () => T): T {
-    this.#turn = turn;
+  during<T>(queryAnswers: QueryAnswers, answer: () => T): T {
+    this.#queryAnswers = queryAnswers;
     try {
       return answer();
     } finally {
-      this.#turn = undefined;
+      this.#queryAnswers = undefined;
     }
   }
 
@@ -101,7 +106,7 @@ export class AskedAnswers implements DockerAnswers {
     return { ...kept.answer, isLast: true };
   }
 
-  #keep(key: string, answer: Known): void {
+  #keep(key: string, answer: KnownAnswer): void {
     putLimited(this.#kept, key, { answer, atMs: this.#now() });
   }
 }
