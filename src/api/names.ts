@@ -122,7 +122,7 @@ export interface AddressOwner {
   readonly project: string | null;
   readonly service: string | null;
   /** It is not on this engine: where it is in the swarm, as the engine listed it last. */
-  readonly swarm?: SwarmAddressOwner;
+  readonly swarm?: SwarmPlace;
 }
 
 /** Whose an address on a swarm network is, by the engine's list, which may be seconds old. */

@@ -61,7 +61,7 @@ export interface ContainerStatus {
   /** The servers that its queries are forwarded to. */
   readonly upstreams?: readonly string[];
   /** The swarm services that it is a task of, one on each network, as the engine listed them last. */
-  readonly swarm?: readonly SwarmAddressOwner[];
+  readonly swarm?: readonly SwarmPlace[];
   /** What other machines know of it through etcd; missing where nothing is published. */
   readonly published?: PublishedReport;
   /** How often rules were restored that another program had removed; missing with nft-owner. */

@@ -314,7 +314,7 @@ export class Answerer {
   #ask(block: Buffer, dockerQuestion: DockerQuestion): number {
     const refused = this.#policed.ask(block, dockerQuestion);
     if (refused !== UNDECIDED) return refused;
-    this.#trace?.record("names", `it may be a name of ${ask.whose}: Docker's resolver is asked`);
+    this.#trace?.record("names", `it may be a name of ${dockerQuestion.whose}: Docker's resolver is asked`);
     return DEFERRED;
   }
 

@@ -1,6 +1,6 @@
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { LocalSource } from "../base/model/local-source.ts";
-import type { DockerAsk } from "../base/model/visible-names.ts";
+import type { DockerQuestion } from "../base/model/visible-names.ts";
 import { DEFERRED, UNDECIDED } from "./ports.ts";
 import type { AnswerEra, CurrentQuery, HeldAnswer, QueryPolicy } from "./query-policy.ts";
 import type { Outcome } from "./record/outcome.ts";
@@ -51,7 +51,7 @@ export class PolicedQuery implements CurrentQuery {
     return this.policy === undefined ? UNDECIDED : this.policy.targets(this, block, links);
   }
 
-  ask(block: Buffer, ask: DockerAsk): number {
+  ask(block: Buffer, ask: DockerQuestion): number {
     return this.policy === undefined ? UNDECIDED : this.policy.ask(this, block, ask);
   }
 

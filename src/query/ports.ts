@@ -3,7 +3,7 @@
  * the first passes to the second.
  */
 import { MESSAGE_BYTES_MAX } from "../base/dns/header.ts";
-import type { DockerAsk } from "../base/model/visible-names.ts";
+import type { DockerQuestion } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import type { Client } from "./client/client.ts";
 import type { AskedQuery, HeldAnswer, Transport } from "./query-policy.ts";

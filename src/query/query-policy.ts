@@ -2,7 +2,7 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 import type { Share } from "../base/lib/share.ts";
 import type { LocalSource } from "../base/model/local-source.ts";
 import type { QueryResult } from "../base/model/query-record.ts";
-import type { DockerAsk } from "../base/model/visible-names.ts";
+import type { DockerQuestion } from "../base/model/visible-names.ts";
 import type { Outcome, QueryRefusal } from "./record/outcome.ts";
 import type { Trace } from "./trace.ts";
 import type { Alias, AliasLink } from "./wire/alias.ts";
@@ -23,7 +23,7 @@ export interface QueryPolicy {
   /** The name of this machine leads to others, which are its answer. */
   targets(query: CurrentQuery, block: Buffer, links: readonly AliasLink[]): number;
   /** Docker's resolver would be asked. */
-  ask(query: CurrentQuery, block: Buffer, ask: DockerAsk): number;
+  ask(query: CurrentQuery, block: Buffer, ask: DockerQuestion): number;
   /** A judge would answer it. `isLocal`: it is a name of this machine. */
   judged(query: CurrentQuery, block: Buffer, isLocal: () => boolean): number;
   /** It would be forwarded, or answered from the cache. */

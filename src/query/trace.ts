@@ -67,9 +67,12 @@ export class Trace implements NamesTrace {
   /** Records whether an address belongs to a container. */
   recordReverse(pointer: ReverseName | undefined): void {
     if (pointer === undefined) return this.record("reverse", "not the address of a container on its networks");
-    const { target, ask } = pointer;
-    if (target === undefined && ask !== undefined)
-      return this.recordAnswer("reverse", `an address of ${ask.whose} for which Docker's resolver has no name`);
+    const { target, dockerQuestion } = pointer;
+    if (target === undefined && dockerQuestion !== undefined)
+      return this.recordAnswer(
+        "reverse",
+        `an address of ${dockerQuestion.whose} for which Docker's resolver has no name`,
+      );
     if (target === undefined)
       return this.recordAnswer("reverse", "the address of a container whose name is too long for a DNS message");
     this.recordAnswer("reverse", `the address of ${quoted(presentation(target, 0, target.length))}`);

@@ -35,7 +35,7 @@ import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
 import { SubnetEndpoint } from "../query/listen/subnet-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
-import { type UdpParts, Turn } from "../query/listen/udp.ts";
+import { type UdpParts, TimeSlice } from "../query/listen/udp.ts";
 import { AnswerEra } from "../query/query-policy.ts";
 import { Meter } from "../query/record/meter.ts";
 import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";

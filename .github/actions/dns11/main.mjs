@@ -545,7 +545,7 @@ var DECLARED_LIMITS = {
   zoneVisits: 2048,
   /** Members of one other machine in an answer, so that no machine fills it alone. */
   machineAnswerMembers: 64,
-  /** Of a service, the ways to members of one other machine that are visited for an answer: five to each of so many. */
+  /** Entries of one other machine that are visited for an answer about a service: five for each of its members in the answer. */
   machineVisits: 320,
   /** Containers with one address: of those that other machines publish, any number may claim it. */
   zoneAddressMembers: 16,
@@ -568,7 +568,7 @@ var ASKED_LIMITS = {
   askedFreshMs: 1e3,
   askedTtlSeconds: 1,
   /**
-   * While Docker's resolver does not answer, its last answers stand in for so long: longer than a restart or an upgrade
+   * While Docker's resolver does not answer, its last answers are used for so long: longer than a restart or an upgrade
    * of dockerd takes. Services keep their addresses meanwhile, tasks may not. After that their names fail.
    */
   askedLastKnownMs: 6e5,
@@ -611,13 +611,13 @@ var LOG_LIMITS = {
 var LIMITS = {
   /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
   udpBatch: 64,
-  /** The same where most queries are forwarded, each of which costs as much as several local answers. */
+  /** Packets of a batch in which most queries are forwarded, each of which costs as much as several local answers. */
   udpBatchDeferred: 16,
   /**
-   * After so long the rest of a batch waits for the next turn; on a busy machine, after as much again in which this thread has
-   * run. Usual answers take microseconds.
+   * After so long the rest of a batch waits for the next turn of the event loop; on a busy machine, after as much CPU time of this
+   * thread again. Usual answers take microseconds.
    */
-  udpTurnMs: 1,
+  udpSliceMs: 1,
   /**
    * Receive buffer for queries of one namespace that arrive while others are served, in the kernel's accounting (768
    * bytes and more for a short query; the kernel doubles this value): some 2,700 queries instead of 270. What does not
@@ -667,7 +667,7 @@ var LIMITS = {
    * parse. Each message counts as so many more, one that is forwarded as many as several local answers, and a connection that
    * is accepted or read again as many as copying 64 KB takes.
    */
-  streamTurn: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
+  streamBudget: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
   /** Bytes that arrive at once from a connection before others of the container are read; queries are shorter. */
   streamReadBytes: 4096,
   /** Connections in the kernel's accept queue. */
@@ -679,7 +679,7 @@ var LIMITS = {
   forwardQueriesAlways: 32,
   /** Their bytes: in total, of one container, and what each container always gets. One query may have 64 KB. */
   forwardBytes: { whole: 64 * 1024 * 1024, each: 4 * 1024 * 1024, always: 128 * 1024 },
-  /** The same where queries share sockets and cost only memory. */
+  /** The limit of all containers where queries share sockets and cost only memory. */
   forwardQueriesShared: 32768,
   /** The share of the process's descriptors for forwarded queries; the rest is for serving. */
   forwardDescriptorShare: 0.5,
@@ -698,17 +698,17 @@ var LIMITS = {
   forwardDockerMs: 13e3,
   /**
    * Sockets to one upstream. Each query uses a random one, so that forging a reply takes guessing the port as well as
-   * the id. More would not make that harder, but each is drained once a turn, and what all of them bring in one turn
-   * delays everything else.
+   * the id. More would not make that harder, but each is drained once in a turn of the event loop, and the replies from
+   * all of them delay everything else.
    */
   upstreamSockets: 4,
   /** Packets that leave together when a callback of the event loop returns. */
   packetBatch: 64,
   /** Replies processed in one turn of the event loop; further ones wait in their sockets. */
   upstreamBatch: 64,
-  /** A longer reply by UDP counts as several: one of 64 KB, which takes 7 ms at worst, as all of a turn. */
+  /** A longer reply over UDP counts as several: one of 64 KB, which takes 7 ms at worst, as all replies of a turn. */
   upstreamReplyBytes: 1024,
-  /** Of a reply that many queries wait for, the bytes that are sent in one turn. */
+  /** Bytes that are sent in one turn of the event loop, of a reply that many queries wait for. */
   joinedReplyBytes: 64 * 1024,
   /** Sockets to upstreams in total; beyond this a query shares an existing one. */
   upstreamSocketsTotal: 4096,
@@ -756,7 +756,7 @@ var LIMITS = {
   upstreamConnects: { burst: 100, perSecond: 50 },
   upstreamConnectsOfHost: { burst: 400, perSecond: 150 },
   /**
-   * Connections by TLS, which also count as TCP connections. A handshake costs the answering thread a millisecond: new ones a
+   * Connections over TLS, which also count as TCP connections. A handshake costs the answering thread a millisecond: new ones a
    * second, as above, and how long one may take. Queries in flight on one connection before there is a second one, and how long it
    * may be silent until new queries go elsewhere, and until it is given up. An idle one is closed. Bytes of a handshake, and after
    * that beside answers (a record of 16 KB arrives as a whole). What is kept to resume, and for how long: a certificate counts for
@@ -803,24 +803,24 @@ var LIMITS = {
   /** When a second upstream is tried in parallel with a slow one: never earlier or later than these. */
   hedgeMsMin: 40,
   hedgeMsMax: 1e3,
-  /** The same for an upstream without measurements. */
+  /** When a second upstream is tried beside one without measurements. */
   hedgeMsFirst: 300,
   /** Time from trying the last upstream of the list to retrying the first; then it doubles. */
   retransmitMs: 700,
   /** Consecutive timeouts, and the time they must span, before an upstream is down. */
   downAfterQueries: 3,
   downAfterMs: 1e3,
-  /** The same, at most, for an upstream that usually takes longer. */
+  /** That time, at most, for an upstream that usually takes longer. */
   downAfterMsSlow: 3e3,
   /**
    * Consecutive errors of sockets, each opened after the error before, until an upstream counts as unreachable and a query
-   * goes on to the next one. Whoever can send packets to the host can forge one, for ports that it guesses.
+   * goes on to the next one. An attacker who can send packets to the host can forge one, for ports that it guesses.
    */
   downAfterSocketErrors: 3,
   /**
-   * The reply of a lower upstream waits for those before it in the list: until so long before the end of the time budget, when the
-   * client gets it and still waits; how often is looked whether one of them is down by now; and so long it is cached, at most,
-   * if one of them had not answered.
+   * The reply of a lower upstream waits for those before it in the list: until this time before the end of the time budget, when
+   * the client still waits for it. How often it is checked whether one of them is down by now. And how long such a reply is
+   * cached, at most, if one of them has not answered.
    */
   heldUntilMs: 400,
   heldCheckMs: 100,
@@ -830,7 +830,7 @@ var LIMITS = {
   trialMsLast: 3e4,
   /** How long an upstream that rejects EDNS is queried without it. */
   withoutEdnsMs: 15 * 6e4,
-  /** The same for one that is silent to queries with EDNS, with AD or over UDP; and how many silences in a row show that. */
+  /** How long an upstream counts as silent to queries with EDNS, with AD or over UDP; and how many silences in a row show that. */
   silentMs: 15 * 6e4,
   silencesInRow: 3,
   /** How long an upstream that was silent over TCP is tried there only if no other one has the whole reply. */
@@ -864,13 +864,13 @@ var LIMITS = {
   /** How often rules are verified without a reported change. */
   verifyEveryMs: 6e4,
   /**
-   * How long a change in a namespace may wait for a lock there. After the first time the next container has its turn; after
-   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms; a
+   * How long a change in a namespace may wait for a lock there. After the first time the next container is served; after
+   * the second the delay is reported, and charged to the container. Unlocked, a change takes 0.2 ms; a
    * blocklist of 200,000 addresses holds the lock for half a second.
    */
   jobSlowMs: 50,
   jobLateMs: 2e3,
-  /** So many late changes within this time, and the container is quarantined. */
+  /** After so many late changes within this time the container is quarantined. */
   lateUntilQuarantine: 3,
   lateWindowMs: 6e5,
   /** Time limit for nft, which lists rules for a bug report; most of it waiting for another program's lock. */
@@ -888,11 +888,11 @@ var LIMITS = {
   /** Backoff of retries: starts at the first value and doubles up to the second. */
   retryFirstMs: 500,
   retryLastMs: 6e4,
-  /** The same where answers of the kernel did not arrive in a namespace; and its beginning after rules have changed there. */
+  /** Backoff where answers of the kernel did not arrive in a namespace; and its beginning after rules have changed there. */
   kernelRetryFirstMs: 6e4,
   kernelRetryAfterChangeMs: 1e3,
   kernelRetryLastMs: 36e5,
-  /** Between one namespace and the next whose program is attached: most of the time the kernel's lock is others'. */
+  /** The pause between two namespaces whose programs are attached: so other programs have the kernel's lock most of the time. */
   kernelTurnPauseMs: 100,
   /** The thread that attaches them ends so long after the last one: the first time, and at most. */
   linkThreadIdleFirstMs: 5e3,
@@ -912,11 +912,11 @@ var LIMITS = {
    * very many.
    */
   linksReadEveryMs: 6e4,
-  /** Links of one container that are looked up. Whoever has NET_ADMIN there, without a user namespace, can make any number. */
+  /** Links of one container that are looked up. A process with NET_ADMIN there, without a user namespace, can make any number. */
   linksOfContainer: 256,
   /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
   redirectRulesAtOnce: 100,
-  /** Read even on the busiest machine, however long it takes. */
+  /** The part of a dump that is read even on the busiest machine, however long it takes. */
   dumpBytesAtLeast: 256 * 1024,
   /** Time for finding rules that block queries; the result is only reported. */
   culpritMs: 1,
@@ -976,14 +976,17 @@ var LIMITS = {
   /** Names that containers had until they were renamed. */
   formerNames: 256,
   /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
-  failureBytes: { near: 2304, outside: 1152 },
+  failureBytes: { local: 2304, external: 1152 },
   /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
   failureTables: 1024,
   failureLingerMs: 6e5,
-  /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
+  /** Causes of failures, of all containers and of each. */
   recordedCauses: 4096,
   causesPerContainer: 64,
-  /** One look finds the causes of so many failures of a container, and takes so long; what is left is for the next. */
+  /**
+   * One search for causes is limited to so many failures of a container, and to this time; the next search goes on. How often causes
+   * are searched for, and again for the same failure.
+   */
   causesAtOnce: 8,
   causesMs: 10,
   causesEveryMs: 500,
@@ -1001,14 +1004,14 @@ var LIMITS = {
   ...DECLARED_LIMITS,
   ...ASKED_LIMITS,
   /**
-   * Queries by links of nobody that is known yet: waiting, and for how long. A container is known some 20 ms after its start, on a busy
-   * machine later; its C library asks again after 2.5 s at the earliest.
+   * Queries that wait because their link is not known to be a container's yet, and for how long. A container is known some 20 ms
+   * after its start, on a busy machine later; its C library asks again after 2.5 s at the earliest.
    */
   listenerWaiting: 64,
   listenerWaitingMs: 2e3,
   /** Until an address of the host is tried again after a failure: its port may be free by then. */
   listenerRetryMs: 1e4,
-  /** Bytes of an answer by UDP to another machine: what is longer comes by TCP, whose sender cannot be forged. */
+  /** Bytes of an answer over UDP to another machine; longer ones need TCP, where a client's address cannot be forged. */
   lanUdpBytes: 512,
   /** TCP connections of one source; one more is closed at once. All sources of an entry have those of one container. */
   lanSourceStreams: 16,
@@ -1046,13 +1049,13 @@ var LIMITS = {
   inspectsAtOnce: 8,
   /** How long the engine may be silent in an inspect; it is retried later. */
   inspectMs: 1e4,
-  /** The same in a list, for which the engine visits every container. */
+  /** How long the engine may be silent in a list, for which it visits every container. */
   listMs: 3e4,
   /** Zones of which a server remembers how it failed them. */
   failedZones: 64,
-  /** How long a reply that came too late says of a server that it is slow, and not away. */
+  /** How long a reply that came too late shows that a server is slow, and not away. */
   lateReplyMs: 6e4,
-  /** How long it may be silent to what it answers at once, before nobody waits for it who knows something without it. */
+  /** How long the engine may be silent to requests that it usually answers at once, until dns11 goes on with what it knows without it. */
   engineSilentMs: 1e3,
   /**
    * How often the whole list is compared with the known state, in case an event was lost or the stream is dead; a reply
@@ -1061,7 +1064,7 @@ var LIMITS = {
   resyncEveryMs: 6e4,
   /** Names of probes that are remembered: one may arrive late. */
   sentProbes: 256,
-  /** Containers that do not run and are remembered as they were inspected, for their next start: what each has is as for a running one. */
+  /** Containers that do not run and are kept as they were inspected, for their next start; each takes as much as a running one. */
   startingContainers: 64,
   /** How long a created container may take to start before its names are known as those of a stopped one. */
   startAfterCreateMs: 250,
@@ -1075,7 +1078,7 @@ var LIMITS = {
   followerSilentMs: 15e4,
   /** While there is no engine, the supervisor's start timeout is extended by this, each time before it expires. */
   startExtendMs: 3e4,
-  /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
+  /** How long after its start the process reports to its supervisor that it has started, even if it still waits for the engine. */
   engineStartWaitMs: 6e4,
   ...LOG_LIMITS,
   /** Queries of dns11's own that are announced in one container, and how long each is expected. */
@@ -1105,14 +1108,14 @@ var LIMITS = {
    */
   nftLingerMs: 1e3,
   /**
-   * New queries go elsewhere by then; a namespace that is silent for this long has been answered. A packet that has
+   * At the end, new queries no longer come to dns11; a namespace without a query for this long has been answered. A packet that has
    * passed the rules waits for the kernel where all processors are busy: after 10 ms two of 8,000 queries were still on
    * their way, and with 36 processes that wanted two processors one was lost after 50 ms.
    */
   drainQuietMs: 100,
   /** Garbage in the heap, in percent of what is in use, before it is collected. */
   heapGrowthPercent: 50,
-  /** What the C library keeps at the end of its memory. */
+  /** How much free memory the C library keeps. */
   freeMemoryBytes: 131072,
   /**
    * Bytecode of functions that V8 inlines into one function. With 920, the default of V8, the answer to a name took 198
@@ -1127,7 +1130,7 @@ var LIMITS = {
   bytecodeUntilOptimized: { starting: 4e5, running: 67584 },
   /** How often to check whether startup has finished: V8 optimizes sooner then, and what only startup needed can be given back. */
   startCheckMs: 500,
-  /** How long after that: V8 collects what startup left some seconds later. */
+  /** How long after the end of startup that is done: V8 collects what startup left some seconds later. */
   trimAfterMs: 1e4,
   /** Connections to the control socket: those of leases, and more than people use at once. */
   controlConnections: 96,
@@ -1187,7 +1190,7 @@ var LIMITS = {
    * `policyRecentMs`; the rest is for other types, options and TCP.
    */
   policyQuestionsPerMinute: 30,
-  /** The same for a wildcard: thirty such names. For each new name that it allows in a minute come two more, for IPv4 and IPv6. */
+  /** Questions for a wildcard in a minute: for thirty such names. Each new name that it allows in a minute adds two, for IPv4 and IPv6. */
   policyWildcardQuestionsPerMinute: 120,
   /**
    * How long the same query of a container with a policy gets the same answer, whatever its TTL, and an error of our own. So long

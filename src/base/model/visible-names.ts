@@ -214,7 +214,7 @@ export type DockerAnswer =
   | { readonly kind: "away"; readonly reason: string; readonly isOfName?: boolean };
 
 /** Why a name is not forwarded that may be of this. */
-export interface HeldName extends Pick<DockerAsk, "whose"> {
+export interface HeldName extends Pick<DockerQuestion, "whose"> {
   readonly reason: string;
 }
 

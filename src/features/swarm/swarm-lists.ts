@@ -39,7 +39,7 @@ interface KnownList {
 }
 
 /** A place on a network that is known. */
-type ListedPlace = Omit<SwarmAddressOwner, "network">;
+type ListedPlace = Omit<SwarmPlace, "network">;
 
 export class SwarmLists {
   readonly #now: () => number;

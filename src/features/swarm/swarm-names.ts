@@ -163,7 +163,7 @@ export class SwarmNames implements VisibleNames {
     if (wanted !== undefined) this.#parts.lists.onWanted(wanted);
     const hasIPv6 = this.#hasIPv6 && this.#parts.engineVersion() >= IPV6_MAJOR_MIN;
     const isGuarded = this.#isGuarded;
-    return search.asked({ labels, kind: "name", hasIPv6, isGuarded, isOnlyHere, isDenied, whose: WHOSE });
+    return search.onlyDocker({ labels, kind: "name", hasIPv6, isGuarded, isOnlyHere, isDenied, whose: WHOSE });
   }
 
   get #isGuarded(): boolean {

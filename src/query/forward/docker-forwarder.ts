@@ -230,8 +230,9 @@ export class DockerForwarder {
       this.#release(query);
       return forward(client, next, transport, respond);
     }
-    if (answers.size >= LIMITS.askedPasses || answers.has(askKey(ask))) return this.#fail(query, RCODE.SERVFAIL, true);
-    this.#ask(query, ask);
+    if (answers.size >= LIMITS.askedPasses || answers.has(dockerQuestionKey(dockerQuestion)))
+      return this.#fail(query, RCODE.SERVFAIL, true);
+    this.#ask(query, dockerQuestion);
   }
 
   #respond(query: AskingQuery, length: number, answer: DockerAnswer): void {

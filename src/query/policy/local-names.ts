@@ -17,7 +17,7 @@ import {
   type QuestionName,
   type ReverseName,
   type DockerAnswers,
-  type DockerAsk,
+  type DockerQuestion,
   type HeldName,
 } from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
@@ -39,8 +39,8 @@ export class LocalNames {
   source: LocalSource = LOCAL_SOURCE.rule;
   /** What Docker's resolver answered the client. */
   docker: DockerAnswers | undefined;
-  /** Set while a query is answered: what to ask Docker's resolver first. */
-  pending: DockerAsk | undefined;
+  /** Set while a query is answered: what to dockerQuestion Docker's resolver first. */
+  dockerQuestion: DockerQuestion | undefined;
   /** Set then, too: Docker's resolver does not answer, so that an unknown name may not be forwarded. */
   unanswered: HeldName | undefined;
   /** Set where a name is denied: how long clients may keep that; undefined for as long as any name of ours. */
@@ -61,7 +61,7 @@ export class LocalNames {
     this.dockerQuestion = this.unanswered = undefined;
   }
 
-  /** MISS, FOUND, DENIED, DECLARED, or ASKED with what to ask in `pending`. */
+  /** MISS, FOUND, DENIED, DECLARED, or ONLY_DOCKER with what to dockerQuestion in `dockerQuestion`. */
   find(name: QuestionName, { names }: View): number {
     for (const source of names) {
       const found = source.find(name, this.search);
@@ -85,8 +85,8 @@ export class LocalNames {
 
   #fromDocker(dockerQuestion: DockerQuestion): number {
     const { search } = this;
-    const { whose } = ask;
-    const answer = this.docker?.find(ask);
+    const { whose } = dockerQuestion;
+    const answer = this.docker?.find(dockerQuestion);
     if (answer === undefined) {
       this.dockerQuestion = dockerQuestion;
       return ONLY_DOCKER;
@@ -94,7 +94,7 @@ export class LocalNames {
     if (answer.kind === "known") {
       const { v4, v6, isLast } = answer;
       search.trace?.record("names", `a name of ${whose}, ${isLast === true ? LAST_KNOWN : KNOWN}`);
-      return search.found({ v4, v6, ttlSeconds: LIMITS.askedTtlSeconds }, ask.isOnlyHere, true);
+      return search.found({ v4, v6, ttlSeconds: LIMITS.askedTtlSeconds }, dockerQuestion.isOnlyHere, true);
     }
     if (answer.kind === "away") {
       const { reason } = answer;
@@ -107,13 +107,14 @@ export class LocalNames {
   }
 
   /** The name of an address that only Docker's resolver knows; undefined if it must be asked. */
-  #pointerFromDocker(ask: DockerAsk): ReverseName | undefined {
-    const answer = this.docker?.find(ask);
-    if (answer === undefined) this.pending = ask;
-    else if (answer.kind === "known") return { target: answer.target, ttlSeconds: LIMITS.askedTtlSeconds, ask };
-    else if (answer.kind === "away") this.unanswered = { whose: ask.whose, reason: answer.reason };
+  #pointerFromDocker(dockerQuestion: DockerQuestion): ReverseName | undefined {
+    const answer = this.docker?.find(dockerQuestion);
+    if (answer === undefined) this.dockerQuestion = dockerQuestion;
+    else if (answer.kind === "known")
+      return { target: answer.target, ttlSeconds: LIMITS.askedTtlSeconds, dockerQuestion };
+    else if (answer.kind === "away") this.unanswered = { whose: dockerQuestion.whose, reason: answer.reason };
     // It is nobody else's: the virtual address of a service, for example, has no name.
-    else if (ask.isDenied) return { target: undefined, ttlSeconds: LIMITS.askedTtlSeconds, ask };
+    else if (dockerQuestion.isDenied) return { target: undefined, ttlSeconds: LIMITS.askedTtlSeconds, dockerQuestion };
     return undefined;
   }
 

@@ -4,7 +4,7 @@
  */
 import { allDone, type Gate } from "../../base/lib/async.ts";
 import { eventLogger } from "../../base/log/log.ts";
-import { inSlices, ownRound } from "../../base/lib/slices.ts";
+import { inSlices, ownSlice } from "../../base/lib/slices.ts";
 import type { FeatureEntry } from "../../config/feature-entry.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { FEATURES } from "../../features.ts";

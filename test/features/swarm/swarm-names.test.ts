@@ -7,7 +7,7 @@ import { presentation, wireLabels } from "../../../src/base/dns/name.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LABEL_DEFAULTS } from "../../../src/base/model/name-choices.ts";
 import { hashOf, StoredName } from "../../../src/base/model/label-table.ts";
-import { ASKED, DENIED, MISS, NameSearch } from "../../../src/base/model/visible-names.ts";
+import { ONLY_DOCKER, DENIED, MISS, NameSearch } from "../../../src/base/model/visible-names.ts";
 import { DockerNetworks } from "../../../src/container/names/docker/networks.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import { swarmList } from "../../../src/features/swarm/engine-lists.ts";

@@ -81,7 +81,10 @@ test("a name without an address of the family, and a query for another type, are
 test("an address that Docker's resolver has no name for is not said to have a name that is too long", () => {
   const ask = { labels: new Uint8Array(0), kind: "address", hasIPv6: false, isGuarded: true } as const;
   const trace = new Trace();
-  trace.recordReverse({ target: undefined, ask: { ...ask, isOnlyHere: true, isDenied: true, whose: "the swarm" } });
+  trace.recordReverse({
+    target: undefined,
+    dockerQuestion: { ...ask, isOnlyHere: true, isDenied: true, whose: "the swarm" },
+  });
   trace.recordReverse({ target: undefined });
   assert.match(trace.steps[0]?.why ?? "", /Docker's resolver has no name/);
   assert.match(trace.steps[1]?.why ?? "", /too long/);

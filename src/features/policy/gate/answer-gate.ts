@@ -74,7 +74,7 @@ export class AnswerGate {
     return this.#open({ policy, addresses: all, isLocal, names: [questionName(reply), ...targets], ttlSeconds });
   }
 
-  #open(answer: GivenAnswer): Passage {
+  #open(answer: GivenAnswer): GateDecision {
     const { openAddresses } = this.#openings;
     if (openAddresses === undefined) return GIVE;
     let onOpen: ((isOpen: boolean) => void) | undefined;

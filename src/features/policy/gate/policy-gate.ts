@@ -4,7 +4,7 @@ import type { Share } from "../../../base/lib/share.ts";
 import { StoredName } from "../../../base/model/label-table.ts";
 import { FOREIGN_SOURCES, type LocalSource } from "../../../base/model/local-source.ts";
 import { QUERY_RESULT, QUERY_RESULTS } from "../../../base/model/query-record.ts";
-import type { DockerAsk, QuestionName } from "../../../base/model/visible-names.ts";
+import type { DockerQuestion, QuestionName } from "../../../base/model/visible-names.ts";
 import type { NamespacePolicy } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
 import { DEFERRED, UNDECIDED } from "../../../query/ports.ts";
@@ -54,7 +54,7 @@ export class PolicyGate implements QueryPolicy {
   }
 
   /** Docker's resolver forwards what it does not know unless the question keeps it from doing so. */
-  ask(query: CurrentQuery, block: Buffer, { labels, isGuarded }: DockerAsk): number {
+  ask(query: CurrentQuery, block: Buffer, { labels, isGuarded }: DockerQuestion): number {
     if (isGuarded) return UNDECIDED;
     const { type, class: queryClass } = query.question;
     const asked: QuestionName = new StoredName(labels);

@@ -33,7 +33,7 @@ function setUp(): { answers: DockerAnswerMemory; clock: { ms: number } } {
 test("an answer is repeated for a second, and then asked for again", () => {
   const { answers, clock } = setUp();
   const ask = askFor("web");
-  answers.take(askKey(ask), KNOWN);
+  answers.take(dockerQuestionKey(ask), KNOWN);
   clock.ms = LIMITS.askedFreshMs - 1;
   assert.equal(answers.find(ask), KNOWN);
   clock.ms++;

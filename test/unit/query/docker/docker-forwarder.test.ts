@@ -28,7 +28,7 @@ const NAMES: VisibleNames = {
   kind: LOCAL_SOURCE.swarm,
   find: ({ folded, foldedLength }, search) => {
     const labels = Uint8Array.from(folded.subarray(0, foldedLength));
-    return search.asked({
+    return search.onlyDocker({
       labels,
       kind: "name",
       hasIPv6: false,
@@ -178,7 +178,7 @@ test("a name that is removed while it is polled is unknown from then on, and nev
   const container = new Container(docker);
   assert.deepEqual(addresses(await container.resolve("web")), [0, ADDRESS.toString("hex")]);
   isRemoved = true;
-  container.client.asked.take("n\x03web", { kind: "unknown" });
+  container.client.dockerAnswers.take("n\x03web", { kind: "unknown" });
   const polls = 4 * LIMITS.askedUnknown.burst;
   for (let poll = 0; poll < polls; poll++) assert.equal((await container.resolve("web")).rcode, 3);
   assert.equal(container.forwarded.length, polls);
