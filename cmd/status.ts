@@ -33,7 +33,7 @@ interface StatusOptions extends ControlOptions, ProjectOptions, WatchOptions {
 }
 
 /** What `status` shows. */
-export interface Health {
+interface Health {
   readonly status: Status;
   readonly upstreams: UpstreamReport;
   /** undefined if failures are not recorded. */

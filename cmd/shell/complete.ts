@@ -9,7 +9,7 @@ interface CompletionCandidate {
   readonly description: string;
 }
 
-export interface Completion {
+interface Completion {
   readonly candidates: readonly CompletionCandidate[];
   /** Whether the shell should offer file names as well. */
   readonly wantsFiles: boolean;
@@ -23,7 +23,7 @@ export interface RunningNames {
 }
 
 /** Fetches them with the flags already on the line (--host, --state-dir, --project). */
-export type FetchNames = (flags: ReadonlyMap<string, string>) => Promise<RunningNames>;
+type FetchNames = (flags: ReadonlyMap<string, string>) => Promise<RunningNames>;
 
 interface CommandPosition {
   readonly command: Command;

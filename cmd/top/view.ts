@@ -22,7 +22,7 @@ export type Inquiry =
   | { readonly kind: "name"; readonly name: string; readonly container: string; readonly type: string }
   | { readonly kind: "container"; readonly container: string };
 
-export interface TopViewParts {
+interface TopViewParts {
   /** The answer to an inquiry, in lines that fit the width. */
   readonly ask: (inquiry: Inquiry, width: number) => Promise<string>;
   /** Draw again. */

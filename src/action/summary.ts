@@ -26,7 +26,7 @@ const NOT_A_NAME = /(?:^|\.)\d+$|\.arpa$/;
 const NOT_A_PORT = /^\[?([^\]]*?)\]?:\d+\/(?!tcp$|udp$)\w+$/;
 
 /** A name that kept failing: the most that a job wants to know. */
-export interface FailingName {
+interface FailingName {
   readonly container: string;
   readonly name: string;
   /** Why, or what came of it: of a container that ended right after, the cause may not be known. */

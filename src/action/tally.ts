@@ -52,7 +52,7 @@ export interface RefusedName {
   readonly count: number | null;
 }
 
-export interface PolicyProblem {
+interface PolicyProblem {
   readonly container: string;
   readonly problem: string;
 }

@@ -17,7 +17,7 @@ import type { DefaultBridgeSetting, LabelPolicy } from "../base/model/name-choic
 import { missingText } from "../base/model/server-text.ts";
 import type { Upstreams, View } from "../base/model/view.ts";
 
-export interface RosterParts {
+interface RosterParts {
   /** The current one. */
   readonly directory: () => Directory;
   readonly reconciler: Reconciler;

@@ -56,7 +56,7 @@ export type FromKeeper =
   | { readonly is: "refused"; readonly reason: string };
 
 /** A message as sent through a channel: the descriptors accompany the text, in the order in which it refers to them. */
-export interface WireMessage {
+interface WireMessage {
   readonly bytes: Buffer;
   readonly descriptors: readonly number[];
 }

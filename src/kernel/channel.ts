@@ -80,7 +80,7 @@ const memory = {
   data: Buffer.allocUnsafeSlow(LIMITS.channelBytes),
 };
 
-export interface Packet {
+interface Packet {
   readonly bytes: Buffer;
   /** The receiver closes them. */
   readonly descriptors: readonly number[];

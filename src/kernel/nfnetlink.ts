@@ -31,7 +31,7 @@ export interface NftCommand {
   readonly write: (writer: NetlinkWriter) => void;
 }
 
-export interface NftQuery {
+interface NftQuery {
   /** A GET command: objects of one kind. */
   readonly command: number;
   /** 0 is every family. */

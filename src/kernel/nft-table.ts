@@ -28,7 +28,7 @@ export interface SetElement {
 }
 
 /** A hook of the kernel that runs a chain. */
-export interface ChainHook {
+interface ChainHook {
   readonly number: number;
   readonly priority: number;
   readonly device?: string;

@@ -36,19 +36,19 @@ export interface InterfaceAddress {
   readonly label: string | undefined;
 }
 
-export interface DefaultGateway {
+interface DefaultGateway {
   readonly family: 4 | 6;
   readonly gateway: string;
   readonly index: number;
 }
 
-export interface VethPair {
+interface VethPair {
   readonly name: string;
   /** The other end: its name, and a descriptor of the namespace that it is put into. */
   readonly peer: { readonly name: string; readonly namespace: number };
 }
 
-export interface NewRoute {
+interface NewRoute {
   /** undefined is the default route; it needs a gateway. */
   readonly destination: string | undefined;
   readonly prefixLength: number;

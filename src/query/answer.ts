@@ -72,7 +72,7 @@ import { shareBits } from "./wire/hop-options.ts";
 import { signatureOf } from "./wire/records.ts";
 
 /** The optional parts of an Answerer. A plain forwarder uses none of them. */
-export interface AnswererParts {
+interface AnswererParts {
   readonly cache?: CacheReader | undefined;
   readonly loopGuard?: LoopGuard | undefined;
   readonly localOnly?: LocalOnlyPolicy;

@@ -5,7 +5,7 @@
 import type { Instance } from "./instance.ts";
 import type { ControlSocket } from "../control/server/http.ts";
 
-export interface ExclusiveResourcesParts {
+interface ExclusiveResourcesParts {
   /** Throws if another process holds the lock. */
   readonly takeInstance: () => Instance;
   readonly openControl: (path: string) => Promise<ControlSocket>;

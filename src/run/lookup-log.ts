@@ -21,7 +21,7 @@ interface LoggedName {
   repeated: number;
 }
 
-export interface FailedLookup {
+interface FailedLookup {
   readonly client: Client;
   /** Wire labels in lower case, one character per byte. */
   readonly name: string;

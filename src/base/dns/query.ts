@@ -7,7 +7,7 @@ import { ADDITIONALS_AT, FLAGS_AT, HEADER_BYTES, ID_AT, QUESTIONS_AT, RD } from 
 import { OPT_BYTES, writeOpt } from "./opt.ts";
 import { CLASS, CLASS_AT, QUESTION_FIXED_BYTES } from "./record.ts";
 
-export interface QueryParts {
+interface QueryParts {
   /** Wire labels, without the terminating zero. */
   readonly labels: Uint8Array;
   readonly type: number;

@@ -7,7 +7,7 @@ const SRV_FIXED_BYTES = 6;
 const MX_FIXED_BYTES = 2;
 const STRING_BYTES_MAX = 255;
 
-export interface ServiceData {
+interface ServiceData {
   readonly priority: number;
   readonly weight: number;
   readonly port: number;

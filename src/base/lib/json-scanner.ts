@@ -28,7 +28,7 @@ export class LastText {
   }
 }
 
-export interface JsonLimits {
+interface JsonLimits {
   /** The most bytes that are kept of one value; a value with more cannot be read. */
   readonly bytesMax: number;
   /** The most bytes of a text; a longer one is cut. A member whose name is longer is skipped. */

@@ -1,7 +1,7 @@
 /**
  * RateLimit: a token bucket: a burst, and a rate per second after that.
  */
-export interface Rate {
+interface Rate {
   readonly burst: number;
   readonly perSecond: number;
 }

@@ -31,7 +31,7 @@ interface Kind {
 }
 
 /** What is limited together. */
-export interface Topic {
+interface Topic {
   /** The text is the default. */
   readonly topic?: string;
   /** How long a subject's lines are limited. */

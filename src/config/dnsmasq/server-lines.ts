@@ -16,7 +16,7 @@ interface DomainServers {
 }
 
 /** Where dnsmasq takes the servers for every name from. */
-export interface StandardServers {
+interface StandardServers {
   readonly usesHost: boolean;
 }
 

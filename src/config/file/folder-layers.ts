@@ -8,7 +8,7 @@ import type { FolderSettings } from "./named-folders.ts";
 
 export type FolderKind = "dnsmasq" | "kube-dns";
 
-export type ReadFolder = (kind: FolderKind, folder: string) => Promise<FolderSettings>;
+type ReadFolder = (kind: FolderKind, folder: string) => Promise<FolderSettings>;
 
 export interface FolderLayer extends SettingsLayer {
   readonly folder: string;
@@ -33,7 +33,7 @@ export async function readFolderLayers(layers: readonly SettingsLayer[], read: R
 }
 
 /** The folders as they were when they were read. */
-export type FingerprintOf = (folder: string) => Promise<string>;
+type FingerprintOf = (folder: string) => Promise<string>;
 
 /** What differs where a folder has changed since. Taken before it is read, so that no change is missed. */
 export async function namedFolders(

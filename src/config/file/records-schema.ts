@@ -8,7 +8,7 @@ import { type Kind, Parts, byName, isMap, mapOf, quoteValue } from "../kinds.ts"
 import type { Document } from "./document.ts";
 
 /** What is declared for a name, by the name as it is written. */
-export type WrittenRecords = ReadonlyMap<string, NameValue>;
+type WrittenRecords = ReadonlyMap<string, NameValue>;
 
 export const RECORDS: Kind<WrittenRecords> = {
   read: (value) => {
@@ -35,7 +35,7 @@ export const PROJECTS = byName(
 );
 
 /** The keys that declare names. */
-export interface RecordsKeys {
+interface RecordsKeys {
   readonly records?: WrittenRecords | undefined;
   readonly networks?: Readonly<Record<string, { readonly records?: WrittenRecords | undefined }>> | undefined;
   readonly projects?: Readonly<Record<string, { readonly records?: WrittenRecords | undefined }>> | undefined;

@@ -10,7 +10,7 @@ import { quoteValue } from "../kinds.ts";
 import type { LayerValues } from "../layers.ts";
 
 /** A key with its text. */
-export interface ConfigKey {
+interface ConfigKey {
   readonly key: string;
   readonly path: string;
   readonly text: string;

@@ -10,7 +10,7 @@ import { type DeclaredName, type DeclaredRecord, EVERYBODY } from "../../base/mo
 import { quoteValue } from "../kinds.ts";
 import { readAnyAddress, readOwner, readTarget } from "./record-data.ts";
 
-export interface HostsResult {
+interface HostsResult {
   readonly names: readonly DeclaredName[];
   /** Each with file and line. */
   readonly mistakes: readonly string[];

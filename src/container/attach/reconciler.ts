@@ -28,7 +28,7 @@ export interface DesiredAttachment {
 }
 
 /** Called when a namespace's state changes, for the log. */
-export type OnAttachmentState = (containerId: string, state: AttachmentState) => void;
+type OnAttachmentState = (containerId: string, state: AttachmentState) => void;
 
 interface ReconcilerEntry {
   desired: DesiredAttachment | undefined;
@@ -44,7 +44,7 @@ interface ReconcilerEntry {
 }
 
 /** The result of a repair: rules re-created, attached again, or neither worked. */
-export type RepairResult = "verified" | "reattached" | "failed";
+type RepairResult = "verified" | "reattached" | "failed";
 
 interface ReconcilerParts extends Omit<
   AttachmentParts,

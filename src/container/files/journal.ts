@@ -69,7 +69,7 @@ export function newRecord(
 }
 
 /** A damaged file is not an error: `damaged` says why it was ignored, for the caller to report. */
-export interface JournalEntry {
+interface JournalEntry {
   readonly record?: ChangeRecord;
   readonly damaged?: string;
 }

@@ -20,13 +20,13 @@ import { NAMESERVERS_MAX, type TextChange, nameserversIn, rewriteResolvConf } fr
 const REWRITE_EVERY_MS = 10_000;
 
 /** What restoring needs: the original bytes and the ones that we wrote. */
-export interface FileVersions {
+interface FileVersions {
   readonly original: Buffer;
   readonly written: Buffer;
 }
 
 /** `record`: from the journal, for this start of the container. */
-export interface AdvertiseRequest extends Pick<TextChange, "addresses" | "search" | "list" | "dropsNdots"> {
+interface AdvertiseRequest extends Pick<TextChange, "addresses" | "search" | "list" | "dropsNdots"> {
   readonly record?: ResolvConfRecord | undefined;
   /** The captured addresses, if settings choose the address families for pods. */
   readonly ours?: readonly string[] | undefined;
@@ -49,7 +49,7 @@ export type RestoreResult =
   | "changed"
   | "gone";
 
-export interface ResolvConfWriterParts {
+interface ResolvConfWriterParts {
   readonly file: ResolvConfFile;
   /** Saves what restoring needs so that it survives a kill of dns11. Called before the write; if it throws, nothing is written. */
   readonly save: (versions: FileVersions) => void;

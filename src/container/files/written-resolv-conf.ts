@@ -29,7 +29,7 @@ export interface ResolvConfFiles {
   readonly isContainerFile: () => boolean;
 }
 
-export interface AdvertiseOptions {
+interface AdvertiseOptions {
   readonly addresses: readonly string[];
   /** `Wanted` says what it is. */
   readonly ours?: readonly string[] | undefined;

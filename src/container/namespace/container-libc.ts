@@ -1,7 +1,7 @@
 /**
  * ContainerLibc: the C library by which programs in a container resolve names, found in its files.
  */
-export interface Libc {
+interface Libc {
   readonly kind: "musl" | "glibc";
   readonly version: string | undefined;
 }

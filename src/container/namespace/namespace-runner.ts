@@ -17,7 +17,7 @@ import { Passages } from "./passages.ts";
 import { LIMITS } from "../../base/limits.ts";
 
 /** The steps that a test can make fail. */
-export interface NamespaceSteps {
+interface NamespaceSteps {
   readonly enter: (fd: number) => void;
   readonly abort: () => never;
 }

@@ -11,7 +11,7 @@ import { withContainerRoot } from "./container-root.ts";
 import type { EngineHost } from "./engine-host.ts";
 
 /** The first bytes of a file; undefined if there is none. Throws if it must not be read, or cannot be. */
-export type ReadOwn = (path: string, bytesMax: number) => Buffer | undefined;
+type ReadOwn = (path: string, bytesMax: number) => Buffer | undefined;
 
 /** None of them waits for anything but a disk. */
 const FILE_SYSTEMS: ReadonlySet<string> = new Set(["overlay", "ext4", "xfs", "btrfs", "zfs"]);

@@ -26,7 +26,7 @@ import { UpstreamContainers } from "./upstream-containers.ts";
 import { NAME_CHOICES_DEFAULTS, type PtrForm, type HealthPolicy, isLeftOut } from "../../base/model/name-choices.ts";
 import { labelHealth, labelOrder, labelPtr, labelTtl } from "../facts/label-choices.ts";
 
-export interface DirectoryOptions {
+interface DirectoryOptions {
   /** How many servers of Docker's list are used. */
   readonly serversMax: number;
   /** dns11's own address: as a server of a container it would be a forwarding loop. */

@@ -43,7 +43,7 @@ export interface ContainerRules {
   readonly fallsBack: boolean;
 }
 
-export interface RouteParts {
+interface RouteParts {
   /** In order of precedence, highest first. */
   readonly layers: readonly RouteLayer[];
   readonly containers: ContainerRules;
@@ -86,7 +86,7 @@ interface MergedRoute {
   readonly by: string | undefined;
 }
 
-export interface SelectedRoute {
+interface SelectedRoute {
   readonly servers: readonly (Server | "host")[];
   readonly isLocal: boolean;
   readonly by: string | undefined;

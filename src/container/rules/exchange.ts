@@ -30,7 +30,7 @@ import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import type { Protocol } from "./plan.ts";
 
-export interface ExchangeRequest {
+interface ExchangeRequest {
   readonly destination: string;
   /** The default is 53. */
   readonly port?: number;

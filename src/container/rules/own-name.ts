@@ -9,7 +9,7 @@ import { type ExchangeResult, type SourcePorts, exchange } from "./exchange.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 
 /** The name to query, and the addresses of which one is expected. Without any, every reply is one. */
-export interface OwnName {
+interface OwnName {
   readonly name: string;
   readonly addresses: readonly string[];
 }

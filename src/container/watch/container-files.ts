@@ -17,7 +17,7 @@ interface HostLine {
   readonly names: readonly string[];
 }
 
-export interface ContainerFilesParts {
+interface ContainerFilesParts {
   readonly host: () => EngineHost;
   readonly upstreams: Pick<HostUpstreams, "nameserversOf">;
   /** Inspect these containers again: a file of theirs could not be read before. */

@@ -85,7 +85,7 @@ function addressKey(address: string): string {
   return `${Buffer.from(addressBytes(address) ?? []).toString("hex")}%${zone}`;
 }
 
-export interface HostFileParts {
+interface HostFileParts {
   /** Returns the current engine host. */
   readonly host: () => HostRoot;
   /** The default is /etc/resolv.conf. */

@@ -32,7 +32,7 @@ interface HostSettings {
   readonly resolvConf: string | undefined;
 }
 
-export interface HostUpstreamsParts {
+interface HostUpstreamsParts {
   readonly onEvent: ReportEvent;
   /** Returns the current engine host, a new one after a restart of the engine. */
   readonly host: () => EngineHost;

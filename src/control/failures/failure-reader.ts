@@ -30,7 +30,7 @@ const RETURNED_MAX = 1_000;
 const POLL_MS = 250;
 
 /** Without any field it lets all failures pass. */
-export interface FailureFilter extends Partial<ComposeFilter> {
+interface FailureFilter extends Partial<ComposeFilter> {
   readonly containerId?: string | undefined;
 }
 

@@ -21,7 +21,7 @@ const NOT_FOUND = 404;
 const UNAVAILABLE = 503;
 const EXPOSITION = "text/plain; version=0.0.4; charset=utf-8";
 
-export interface MonitoringSources {
+interface MonitoringSources {
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   readonly life: () => LifecycleReport;

@@ -53,7 +53,7 @@ export class TextResponse {
 }
 
 /** A request whose lines are answered while they come. */
-export interface LineRequest {
+interface LineRequest {
   /** undefined in place of a line that is too long. Ends with the request, or with the connection. */
   readonly lines: AsyncIterator<string | undefined>;
   readonly socket: Socket;

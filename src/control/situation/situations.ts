@@ -48,7 +48,7 @@ export interface SituationPorts extends Pick<ControlPorts, "containers" | "insid
 }
 
 /** The parts of a situation that depend on the question. */
-export type NameSituation = Pick<
+type NameSituation = Pick<
   Situation,
   | "name"
   | "typeName"

@@ -9,7 +9,7 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { DNS_LABEL } from "../../container/registry/label-routes.ts";
 import type { ListedServer } from "../../container/watch/resolv-conf.ts";
 
-export interface ServerPlaces {
+interface ServerPlaces {
   /** The container that has the server; undefined for the host. */
   readonly fact: Pick<ContainerFact, "name" | "labels" | "imageLabels" | "nameservers"> | undefined;
   /** What the host's files list. */

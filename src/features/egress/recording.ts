@@ -10,7 +10,7 @@ import { type Reading, Recorder, type Recorded } from "./recorder.ts";
 import { addressText } from "../../base/model/address.ts";
 
 /** What is known of one container. */
-export interface RecordedContainer {
+interface RecordedContainer {
   readonly id: string;
   readonly name: string;
   /** It has ended. */

@@ -23,7 +23,7 @@ interface PlacedRecord {
 }
 
 /** What an answer needs of the store. */
-export interface AnswerParts {
+interface AnswerParts {
   readonly placed: readonly PlacedRecord[];
   /** The one of these that is of the name's own key; undefined if there is none, or several. */
   readonly own: StoredRecord | undefined;

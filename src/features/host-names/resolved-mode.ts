@@ -45,7 +45,7 @@ const ADDRESSES = [
 /** IPv6 is off: for this link, for the namespace, or in the kernel. */
 const NO_IPV6 = new Set(["EACCES", "EPERM", "EAFNOSUPPORT", "EOPNOTSUPP"]);
 
-export interface ResolvedModeParts {
+interface ResolvedModeParts {
   /** Names below these domains resolve. */
   readonly domains: () => readonly string[];
   /** The subnets of reachable containers. */

@@ -35,7 +35,7 @@ import type { Within } from "../../kernel/net-namespace.ts";
 const NOT_PROBED = "not probed yet";
 const ONLY_CONTAINERS = `only queries to ${DOCKER_RESOLVER} in a container are answered by the kernel`;
 
-export interface NamespaceParts {
+interface NamespaceParts {
   /** Undefined where there is no program on this machine; then the reason. */
   readonly kernelAnswers: KernelAnswers | undefined;
   readonly reason: string | undefined;

@@ -24,7 +24,7 @@ import { openPodNamespace } from "./pod-namespace.ts";
 import { disableRouteLocalnet, disabledRouteLocalnet } from "./route-localnet-guard.ts";
 import { nameserversIn } from "../../container/files/resolv-conf-text.ts";
 
-export interface NodeTarget {
+interface NodeTarget {
   readonly fact: NodeFact;
   /** The node's network namespace. */
   readonly fd: number;
@@ -36,7 +36,7 @@ export interface NodeTarget {
   readonly announce?: Announce;
 }
 
-export interface NodeCheckTools {
+interface NodeCheckTools {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
 }

@@ -19,7 +19,7 @@ import { isContainerResolvConf } from "../../container/files/resolv-conf-file.ts
 import { type KindPolicy, kindOf, nestedOf } from "./feature.ts";
 import { ignoredNodeLabel, isNode, isSelected } from "./selection.ts";
 
-export interface NodesParts {
+interface NodesParts {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly journal: Journal;

@@ -13,7 +13,7 @@ const KEEP_ALIVE_MS = 10_000;
 const CONNECTIONS = 4;
 
 /** What becomes of a stream of messages. */
-export interface StreamReader {
+interface StreamReader {
   readonly onOpen: () => void;
   /** It may throw a Fault, which ends the stream. */
   readonly onMessage: (message: object) => void;

@@ -32,7 +32,7 @@ import { addressBytes } from "../../base/model/address.ts";
 import { StoredName } from "../../base/model/label-table.ts";
 
 /** What is known, and how well. */
-export interface ClusterNamesReport {
+interface ClusterNamesReport {
   readonly services: number;
   readonly endpoints: number;
   /** Objects that are left out because there are too many. */

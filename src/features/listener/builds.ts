@@ -77,7 +77,7 @@ export function buildsFact(place: BuildsPlace | undefined, named: NetworkFact | 
   return outsiderFact({ id: BUILDS_ID, networkMode: DEFAULT_BRIDGE, endpoints: [...onNamed, ...onBridge] });
 }
 
-export interface BuildStepsParts {
+interface BuildStepsParts {
   readonly runner: Pick<NamespaceRunner, "within">;
   readonly memory: NetlinkMemory;
   readonly host: () => Pick<EngineHost, "network">;

@@ -21,7 +21,7 @@ import { BUILDS_ID } from "./builds.ts";
 import { type Asker, type Askers, NO_ASKERS, askersOf, unchangedAddresses } from "./listener-table.ts";
 import { type OpenListener, openListener, removeListenerLink } from "./opening.ts";
 
-export interface ListenerParts extends HostSocketsParts {
+interface ListenerParts extends HostSocketsParts {
   readonly openEndpoint: OpenSharedEndpoint;
   readonly containers: AskingContainers;
   /** Begins to follow the links of containers. Resolves when those of all known ones are known. */

@@ -25,7 +25,7 @@ type OnLookedUp = (result: LookedUp) => void;
 
 export type Asked = { readonly by: Daemon["name"] } | { readonly by: null; readonly away: readonly Away[] };
 
-export interface LookupParts {
+interface LookupParts {
   /** The folder that is the root of the engine's host. */
   readonly root: () => number;
   readonly means: () => MdnsMeans;

@@ -46,7 +46,7 @@ interface LinkProgram {
 
 const LICENSE = "Dual BSD/GPL";
 
-export interface KernelAnswersLimits {
+interface KernelAnswersLimits {
   readonly spaces: number;
   /** Entries with answers until the names change; then entries with answers for some seconds. */
   readonly answers: PoolLimits;

@@ -27,7 +27,7 @@ export const CACHE_MISS = 0;
 /** Starts to refresh an entry in the background. Returns whether that has begun. */
 type OnRefresh = (client: Client, serverList: ServerList, entry: CacheEntry) => boolean;
 
-export interface CacheReaderParts {
+interface CacheReaderParts {
   readonly cache: ReplyCache;
   readonly pool: NameserverPool;
   readonly behaviour: Behaviour;

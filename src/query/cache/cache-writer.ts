@@ -15,7 +15,7 @@ import { setU32, u32 } from "../../base/dns/bytes.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { ttlOf } from "../../base/dns/record.ts";
 
-export interface CacheWriterParts {
+interface CacheWriterParts {
   readonly behaviour: Behaviour;
   readonly policy: UpstreamPolicy;
   readonly pool: NameserverPool;

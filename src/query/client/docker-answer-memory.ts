@@ -20,7 +20,7 @@ interface KeptAnswer {
 }
 
 /** The answers of one query, by name. */
-export type QueryAnswers = ReadonlyMap<string, DockerAnswer>;
+type QueryAnswers = ReadonlyMap<string, DockerAnswer>;
 
 export class DockerAnswerMemory implements DockerAnswers {
   readonly #now: () => number;

@@ -66,7 +66,7 @@ type OnFailure = (reason: string, client: Client, query: Pick<DeferredQuery, "na
 
 type Received = Extract<UpstreamResult, { kind: "reply" }>;
 
-export interface AdaptiveParts {
+interface AdaptiveParts {
   readonly behaviour: Behaviour;
   readonly policy: UpstreamPolicy;
   readonly pool: NameserverPool;

@@ -18,7 +18,7 @@ export type AttemptResult =
   | { readonly kind: "reply"; readonly reply: UpstreamReply }
   | { readonly kind: "failed"; readonly reason: string; readonly isTimeout?: boolean };
 
-export type OnEnd = (outcome: AttemptResult) => void;
+type OnEnd = (outcome: AttemptResult) => void;
 
 /** Receives the result of each attempt, with the server and the time of sending. */
 export interface AttemptListener<To> {
@@ -105,7 +105,7 @@ export function queryUdp(
 }
 
 /** A server that is queried over TLS, and the budget of the container that queries it. */
-export interface TlsParts {
+interface TlsParts {
   readonly target: TlsTarget;
   readonly budget: StreamBudget;
 }

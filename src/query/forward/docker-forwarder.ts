@@ -58,7 +58,7 @@ interface AskingAnswerer {
   takeDeferred(block: Buffer): DeferredQuery;
 }
 
-export interface DockerForwarderParts {
+interface DockerForwarderParts {
   readonly behaviour: Behaviour;
   readonly answerer: AskingAnswerer;
   /** Forwards queries that need nothing of Docker's resolver. */

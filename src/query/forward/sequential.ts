@@ -35,7 +35,7 @@ import { type AttemptResult, queryTcp, queryUdp } from "./attempt.ts";
 const outcome = new Outcome();
 
 /** Events for the log. */
-export interface SequentialEvents {
+interface SequentialEvents {
   /** An attempt that got no usable reply. */
   readonly onFailedAttempt: (server: Server, reason: string) => void;
   /** A client query that all servers have failed. */

@@ -34,7 +34,7 @@ import type { EarlierReply } from "./upstream-query-plan.ts";
 const scratch = Buffer.allocUnsafeSlow(SLOT_BYTES);
 const outcome = new Outcome();
 
-export interface WaiterParts {
+interface WaiterParts {
   readonly client: Client;
   readonly deferred: DeferredQuery;
   readonly transport: Transport;

@@ -12,7 +12,7 @@ export interface SocketPair {
   readonly listening: { readonly address: string };
 }
 
-export interface ListenersParts {
+interface ListenersParts {
   readonly udp: UdpParts;
   readonly senders: Senders;
   readonly connecters: Connecters;

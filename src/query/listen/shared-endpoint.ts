@@ -16,7 +16,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import type { PacketSource } from "./udp.ts";
 
-export interface SharedEndpointParts extends EndpointParts {
+interface SharedEndpointParts extends EndpointParts {
   /** The client that a container has now. */
   readonly clientOf: (containerId: string) => Client | undefined;
   /** Opens a client for a container that has none. */

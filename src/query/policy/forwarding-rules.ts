@@ -29,7 +29,7 @@ export type ForwardingRule =
 type SpecialName = "localhost" | "nonexistent" | "resolver" | "loopback-reverse";
 
 /** What becomes of a name that no source of names has. */
-export interface Forwarding {
+interface Forwarding {
   readonly route: Route;
   /** Undefined if it is forwarded on that route. */
   readonly rule: ForwardingRule | undefined;

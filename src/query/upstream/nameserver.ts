@@ -12,7 +12,7 @@ import { TlsMemory } from "./tls-connection.ts";
 export type OnHealth = (server: Server, ...change: Parameters<OnHealthChange>) => void;
 
 /** How a server that is up fails names. */
-export interface ZoneFailure {
+interface ZoneFailure {
   /** A response code; "late": its reply came when the query had ended; "silent": none has come. */
   readonly what: string;
   /** How long a reply took that came too late. */

@@ -20,7 +20,7 @@ import { HEADER_BYTES, ID_AT, idOf } from "../../base/dns/header.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { StreamReader, withLength } from "../../base/lib/stream-reader.ts";
 
-export interface StreamPoolParts {
+interface StreamPoolParts {
   readonly ids: RandomIds;
   readonly shares: Pick<Shares, "upstreamStreams" | "streamBytes">;
   readonly budget: StreamBudget;

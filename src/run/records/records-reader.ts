@@ -15,7 +15,7 @@ import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { ReportEvent } from "../../base/log/log.ts";
 import { FolderWatch } from "../folders/folder-watch.ts";
 
-export interface RecordsReaderParts {
+interface RecordsReaderParts {
   readonly onEvent: ReportEvent;
   /** Called with all names, whenever they change. */
   readonly onNames: (names: readonly DeclaredName[]) => void;

@@ -153,7 +153,7 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
       isOwn: false,
       signature: undefined,
       alias: undefined,
-      ask: undefined,
+      dockerQuestion: undefined,
       delayMs: undefined,
       rule: undefined,
       policy: undefined,

@@ -13,7 +13,7 @@ import { nameKey, spelledLabels } from "./docker-name.ts";
 import { DockerNames, type ContainerLink, type VisibleNetwork } from "./docker-names.ts";
 import { NetworkNames } from "./network-names.ts";
 
-export interface KnownNetwork {
+interface KnownNetwork {
   readonly fact: NetworkFact;
   readonly names: NetworkNames;
   /** A container without links sees it so. */

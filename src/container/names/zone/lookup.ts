@@ -29,7 +29,7 @@ const FARTHER = { priority: 10, weight: 100 };
 /** Of the schema, as `dns-version` reports it. */
 const SCHEMA_VERSION = "1.1.0";
 
-export interface ZoneFinding {
+interface ZoneFinding {
   readonly sets: NameRecords["sets"];
   readonly additional?: readonly OwnedRecord[];
   /** Addresses are answered in this order. */

@@ -15,7 +15,7 @@ import {
   tooLargeFault,
 } from "./faults.ts";
 
-export interface Call {
+interface Call {
   /** It is below the endpoint, such as /v3/kv/range. */
   readonly path: string;
   readonly body: object;

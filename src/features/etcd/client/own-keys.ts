@@ -9,7 +9,7 @@ interface OwnKey {
 }
 
 /** One transaction: its conditions, its operations, and what is known when it has been done. */
-export interface Batch {
+interface Batch {
   readonly compare: readonly object[];
   readonly success: readonly object[];
   /** undefined: deleted. */

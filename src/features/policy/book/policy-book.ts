@@ -29,14 +29,14 @@ export interface PolicedClient {
   onClose(act: () => void): void;
 }
 
-export interface PolicyCounts {
+interface PolicyCounts {
   refused: number;
   /** What policies that are not enforced would have refused. */
   wouldRefuse: number;
 }
 
 /** How often a policy has done so. */
-export interface PolicyReading {
+interface PolicyReading {
   readonly policy: string;
   readonly mode: PolicyMode;
   readonly verdict: "refused" | "would_refuse";

@@ -19,7 +19,7 @@ import { TYPE } from "../../../base/dns/record-type.ts";
 import { resetNameSteps, skipName } from "../../../query/wire/name.ts";
 
 /** What becomes of an answer. */
-export type GateDecision =
+type GateDecision =
   | { readonly kind: "give" }
   | { readonly kind: "refuse"; readonly refusal: Refusal }
   /** It cannot be read, or has too much in it, so its contents are unknown. */

@@ -71,7 +71,7 @@ export interface SandboxPlace {
   readonly hasUserNamespaces: boolean;
 }
 
-export interface HeldRequest {
+interface HeldRequest {
   readonly body: CreateBody;
   /** Networks that it names, beside that of the sandbox. */
   readonly networks: readonly string[];

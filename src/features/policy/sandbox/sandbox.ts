@@ -83,7 +83,7 @@ interface Network {
  * The policies of a sandbox, which differ only in whom they are for. Each has a name of its own, by which the next sandbox takes the
  * place of what one before has left closed, and by which two do not have the same container or network.
  */
-export type Policies = ReadonlyMap<string, readonly string[]>;
+type Policies = ReadonlyMap<string, readonly string[]>;
 
 /** That of containers that are made in it. */
 export function ownPolicy(id: string): [name: string, scopes: readonly string[]] {

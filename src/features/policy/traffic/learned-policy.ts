@@ -25,7 +25,7 @@ export interface LearnedFor {
   readonly wildcards?: boolean;
 }
 
-export interface LearnedPolicy {
+interface LearnedPolicy {
   /** The text of a settings file. */
   readonly text: string;
   readonly rules: number;
