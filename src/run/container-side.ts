@@ -12,7 +12,7 @@ import type { ControlPorts } from "../control/situation/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { Running } from "../features/contract.ts";
-import type { Gate } from "../base/lib/async.ts";
+import type { Latch } from "../base/lib/async.ts";
 import type { HeldNamespace, Keep, Refusing } from "../base/model/held-namespace.ts";
 import type { Log } from "../base/log/log.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
@@ -26,7 +26,7 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   /** How long the engine has been silent; undefined if it answers. */
   readonly engineSilentMs: () => Promise<number | undefined>;
   /** Open once every running container is known. */
-  readonly synced: Gate;
+  readonly synced: Latch;
   /** Every known container is attached and verified, or has been refused. */
   readonly isSettled: boolean;
   /** Every running container could be inspected by now. */

@@ -20,7 +20,7 @@ import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import { gate } from "../base/lib/async.ts";
+import { latch } from "../base/lib/async.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
 import type { Log } from "../base/log/log.ts";
@@ -136,7 +136,7 @@ export class Service {
       onHandoverCompleted: (successor: number) => handover.completed(successor),
     };
     const keeper = new RunKeeper(settings, platform, folder, keeperEvents);
-    const attachGate = gate();
+    const attachGate = latch();
     const log = this.#log;
     const features = this.#features;
     const composeParts = {

@@ -87,12 +87,12 @@ export class CoalescedCall<T> {
 }
 
 /** Lets all waiters pass once it is opened. */
-export interface Gate {
+export interface Latch {
   readonly isOpen: boolean;
   readonly passed: Promise<void>;
 }
 
-export function gate(): Gate & { readonly open: () => void } {
+export function latch(): Latch & { readonly open: () => void } {
   let isOpen = false;
   let pass = (): void => undefined;
   const passed = new Promise<void>((resolve) => (pass = resolve));

@@ -67,17 +67,17 @@ const IPV4_IN_IPV6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 export function isSameAddress(a: string, b: string): boolean {
   // IPv4 addresses have one text each.
   if (isIPv4(a) && isIPv4(b)) return a === b;
-  const [one, other] = [plain(a), plain(b)];
+  const [one, other] = [unmappedBytesOf(a), unmappedBytesOf(b)];
   return one !== undefined && other !== undefined && Buffer.compare(one, other) === 0;
 }
 
 /** The bytes of an address, of an IPv4-mapped IPv6 address those of the IPv4 address. */
-export function plain(text: string): Uint8Array | undefined {
+export function unmappedBytesOf(text: string): Uint8Array | undefined {
   const bytes = addressBytes(text);
-  return bytes && plainBytes(bytes);
+  return bytes && unmapped(bytes);
 }
 
-export function plainBytes(bytes: Uint8Array): Uint8Array {
+export function unmapped(bytes: Uint8Array): Uint8Array {
   const isMapped = bytes.length === 16 && IPV4_IN_IPV6.every((byte, index) => bytes[index] === byte);
   return isMapped ? bytes.subarray(12) : bytes;
 }
@@ -89,7 +89,7 @@ export function isLoopback(text: string): boolean {
 
 /** Cloud metadata services outside the link-local ranges: Alibaba's, Oracle's, Amazon's by IPv6. */
 const METADATA = ["100.100.100.200", "192.0.0.192", "fd00:ec2::254"];
-/** The NAT64 prefix, which holds an IPv4 address. Mapped addresses are handled by `plain`. */
+/** The NAT64 prefix, which holds an IPv4 address. Mapped addresses are handled by `unmappedBytesOf`. */
 const TRANSLATED = Uint8Array.of(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0);
 
 /**
@@ -97,7 +97,7 @@ const TRANSLATED = Uint8Array.of(0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0);
  * multicast and broadcast, and cloud metadata services.
  */
 export function isHostScoped(text: string): boolean {
-  const bytes = plain(text);
+  const bytes = unmappedBytesOf(text);
   if (bytes === undefined || METADATA.some((each) => isSameAddress(each, text))) return true;
   if (bytes.length === 4) return isIpv4OfOneHost(bytes);
   const [first = 0, second = 0] = bytes;
@@ -136,7 +136,7 @@ export interface AddressBlock {
 /** Undefined for a text that is no address; throws an Error that says what to use for one that is nearly a block. */
 export function readAddressBlock(text: string): AddressBlock | undefined {
   const [address = "", prefixText, ...more] = text.split("/");
-  const bytes = address.includes("%") || addressBytes(address) === undefined ? undefined : plain(address);
+  const bytes = address.includes("%") || addressBytes(address) === undefined ? undefined : unmappedBytesOf(address);
   if (bytes === undefined || more.length > 0) return undefined;
   const bits = bytes.length * 8;
   if (prefixText === undefined) return { bytes, prefix: bits };

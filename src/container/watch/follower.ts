@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/retry.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
-import { type Gate, gate } from "../../base/lib/async.ts";
+import { type Latch, latch } from "../../base/lib/async.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
@@ -97,7 +97,7 @@ export class Follower {
   #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
-  readonly #synced = gate();
+  readonly #synced = latch();
 
   constructor(engine: FollowedEngine, hooks: FollowerHooks) {
     this.#engine = engine;
@@ -123,7 +123,7 @@ export class Follower {
   }
 
   /** Open once every running container has been inspected; one that cannot be, several times in vain. */
-  get synced(): Gate {
+  get synced(): Latch {
     return this.#synced;
   }
 

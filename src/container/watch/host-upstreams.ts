@@ -5,7 +5,7 @@ import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { ReportEvent } from "../../base/log/log.ts";
 import type { Server } from "../../base/model/view.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { addressText, plain } from "../../base/model/address.ts";
+import { addressText, unmappedBytesOf } from "../../base/model/address.ts";
 import {
   type EngineFile,
   type EngineHost,
@@ -187,7 +187,7 @@ function textOf({ servers }: HostServers): string {
 export function capturedServers(nameservers: readonly string[]): string[] {
   const servers = nameservers.flatMap((text) => {
     // Packets to an IPv4-mapped address are IPv4.
-    const bytes = plain(text);
+    const bytes = unmappedBytesOf(text);
     return bytes === undefined || text.includes("%") ? [] : [addressText(bytes)];
   });
   const usable = servers.filter((server) => !UNUSABLE.has(server));

@@ -1,4 +1,10 @@
-import { addressText, plain, readAddressBlock, isInBlock, type AddressBlock } from "../../base/model/address.ts";
+import {
+  addressText,
+  unmappedBytesOf,
+  readAddressBlock,
+  isInBlock,
+  type AddressBlock,
+} from "../../base/model/address.ts";
 import { namedServerText, parseServer } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { quoting } from "../../config/kinds.ts";
@@ -32,7 +38,7 @@ export function toldServers(all: Pick<Settings, "features">): readonly string[] 
 /** A server as settings name it. Where it is asked from makes no difference to what it may know. */
 export function toldText({ address, port }: Pick<Server, "address" | "port">): string {
   const [bare = "", ...zone] = address.split("%");
-  const bytes = plain(bare);
+  const bytes = unmappedBytesOf(bare);
   const text = bytes === undefined ? bare : addressText(bytes);
   return namedServerText({ from: "host", address: [text, ...zone].join("%"), port });
 }
@@ -82,7 +88,7 @@ function unusedText(server: string): string {
 }
 
 function isPrivate(text: string): boolean {
-  const bytes = plain(serverIn(text)?.address ?? "");
+  const bytes = unmappedBytesOf(serverIn(text)?.address ?? "");
   if (bytes === undefined) return false;
   return PRIVATE.some((each) => isInBlock(bytes, each)) && !NOT_PRIVATE.some((each) => isInBlock(bytes, each));
 }

@@ -1,5 +1,5 @@
 import { LIMITS } from "../../base/limits.ts";
-import { addressText, isHostScoped, plain } from "../../base/model/address.ts";
+import { addressText, isHostScoped, unmappedBytesOf } from "../../base/model/address.ts";
 import { namedPort, type ServicePort } from "../../container/facts/service-port.ts";
 import { type KeyProblem, KeyProblems, Freshness, jsonObject } from "../../container/names/source/store.ts";
 import {
@@ -162,7 +162,7 @@ function addressesIn(fields: Fields, key: string): Addresses {
 }
 
 function addressIn(text: string): Uint8Array {
-  const bytes = plain(text);
+  const bytes = unmappedBytesOf(text);
   if (bytes === undefined || text.includes("%") || isHostScoped(text))
     throw new Error("an address of it is none that means one machine");
   return bytes;

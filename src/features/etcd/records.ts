@@ -1,5 +1,5 @@
 import { wireLabels } from "../../base/dns/name.ts";
-import { plain } from "../../base/model/address.ts";
+import { unmappedBytesOf } from "../../base/model/address.ts";
 import { jsonObject } from "../../container/names/source/store.ts";
 import { ETCD_LIMITS } from "./limits.ts";
 
@@ -43,7 +43,7 @@ export function readRecord(value: Buffer | undefined): StoredRecord {
   const host = stringIn(fields, "host", ETCD_LIMITS.valueBytes);
   const text = stringIn(fields, "text", TEXT_BYTES_MAX);
   if (host === "" && text === "") throw new Error("it has neither a host nor a text");
-  const address = host.includes("%") ? undefined : plain(host);
+  const address = host.includes("%") ? undefined : unmappedBytesOf(host);
   const isName = host !== "" && address === undefined;
   return {
     address,

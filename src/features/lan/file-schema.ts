@@ -5,7 +5,7 @@ import {
   addressBytes,
   addressText,
   isSameAddress,
-  plain,
+  unmappedBytesOf,
   type AddressBlock,
   blockText,
   isBlockIn,
@@ -93,7 +93,7 @@ function problemsOf(addresses: readonly string[], allow: readonly AddressBlock[]
 
 /** One that means this machine alone. */
 function readAddress(value: unknown): string {
-  const bytes = typeof value === "string" && addressBytes(value) !== undefined ? plain(value) : undefined;
+  const bytes = typeof value === "string" && addressBytes(value) !== undefined ? unmappedBytesOf(value) : undefined;
   if (bytes === undefined || String(value).includes("%"))
     throw new Error(`invalid address ${quoteValue(value)}: use an IP address of this host, such as 192.168.1.10`);
   const text = addressText(bytes);

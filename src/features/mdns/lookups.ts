@@ -3,7 +3,7 @@
  * has one of them alone exists, and nobody waits until the program gives the other one up.
  */
 import { guard } from "../../base/lib/guard.ts";
-import { isHostScoped, plainBytes } from "../../base/model/address.ts";
+import { isHostScoped, unmapped } from "../../base/model/address.ts";
 import {
   AVAHI,
   type Away,
@@ -165,5 +165,5 @@ class Lookup {
 /** The same machine whoever asks; no IPv4 address as one of IPv6, which nobody announces. */
 function isOfOneMachine(announced: Announced): boolean {
   const { address } = announced;
-  return plainBytes(address).length === address.length && !isHostScoped(textOf(announced));
+  return unmapped(address).length === address.length && !isHostScoped(textOf(announced));
 }

@@ -80,7 +80,7 @@ export class CacheWriter {
     const entry = behaviour.caches ? cache.put(key, this.#owners.of(client), undefined, why) : undefined;
     if (entry === undefined) return;
     const nowMs = now();
-    // Clients get a stale answer until the failure ends, so it is short where a fresh answer may come soon.
+    // While clients get a stale answer, the failure is cached briefly, so that a fresh answer need not wait.
     const isBrief = wasSilent || entry.hasReply;
     entry.failureUntilMs = nowMs + (isBrief ? LIMITS.failureTimeoutMs : LIMITS.failureReplyMs);
     entry.failedUntilMs = Math.max(entry.failureUntilMs, entry.hasReply ? nowMs + LIMITS.staleForMs : 0);

@@ -340,7 +340,7 @@ export class AdaptiveForwarder {
     const reply = key === undefined ? undefined : readFreshReply(result.message);
     const matchesQuestion = reply?.questionEnd === questionEnd;
     // The reply lacks what the next client may need, so it is not cached.
-    if (isCurrent && result.isLess) this.#writer.endFailure(key);
+    if (isCurrent && result.lacksExtras) this.#writer.endFailure(key);
     else if (isCurrent && matchesQuestion) this.#store(query.request, key, reply, result);
     if (!result.isWhole) this.#requeueStreams(query);
     if (matchesQuestion) this.#give(waiters, result, reply);
@@ -491,8 +491,8 @@ export class AdaptiveForwarder {
 /** Only a reply that others may use as well, by its servers' order; copied, as its memory is used for other replies. */
 function earlierOf(result: UpstreamResult): EarlierReply | undefined {
   if (result.kind !== "reply" || result.passedOver === undefined || !result.isWhole) return undefined;
-  const { message, rcode, server, isLess } = result;
-  return { message: Buffer.from(message), rcode, server, isLess };
+  const { message, rcode, server, lacksExtras } = result;
+  return { message: Buffer.from(message), rcode, server, lacksExtras };
 }
 
 /** Takes out of a reply that is passed on as it came what the server was told about the client. */

@@ -45,9 +45,9 @@ export function extrasText(extras: number): string {
 }
 
 /** What the query for a server has and lacks, compared with those for others. */
-export function formText(plan: UpstreamQueryPlan, { nameserver, without }: UpstreamCandidate): string {
+export function formText(plan: UpstreamQueryPlan, { nameserver, omitted }: UpstreamCandidate): string {
   const added = (clientOptionTo(plan, nameserver)?.length ?? 0) === 0 ? "" : ", with the address of the container";
-  return without === 0 ? added : `${added}, without ${extrasText(without)}`;
+  return omitted === 0 ? added : `${added}, without ${extrasText(omitted)}`;
 }
 
 /** The query for a server, without what it does not answer, and with what it is told about the client. */
@@ -61,7 +61,7 @@ function answeredPart(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now
   const { message, questionEnd } = plan;
   const extras = extrasOf(plan, message, candidate.nameserver);
   if (extras === 0) return message;
-  const left = extras & (candidate.without | knownWithout(plan, candidate.nameserver, now));
+  const left = extras & (candidate.omitted | knownOmitted(plan, candidate.nameserver, now));
   if (left === 0) return message;
   const plainer = Buffer.from(message.subarray(0, (left & EDNS) === 0 ? message.length : questionEnd));
   if ((left & EDNS) !== 0) setU16(plainer, ADDITIONALS_AT, 0);
@@ -70,7 +70,7 @@ function answeredPart(plan: UpstreamQueryPlan, candidate: UpstreamCandidate, now
 }
 
 /** What is left out of each query to the server. */
-function knownWithout(plan: UpstreamQueryPlan, nameserver: Nameserver, now: number): number {
+function knownOmitted(plan: UpstreamQueryPlan, nameserver: Nameserver, now: number): number {
   const isRejecting = nameserver.isRejecting(now, plan.clientNumber);
   const { edns, ad } = nameserver.silentTo;
   // A query for DNSSEC records needs its OPT, even if there was no answer to one earlier.
@@ -84,7 +84,7 @@ export function leftAfterSilence(plan: UpstreamQueryPlan, candidate: UpstreamCan
   const extras = extrasOf(plan, plan.message, nameserver);
   if (extras === 0) return 0;
   const { edns, ad } = nameserver.silentTo;
-  const sent = extras & ~(candidate.without | knownWithout(plan, nameserver, now));
+  const sent = extras & ~(candidate.omitted | knownOmitted(plan, nameserver, now));
   let left = 0;
   if ((sent & EDNS) !== 0) {
     edns.recordSilence();
@@ -116,11 +116,11 @@ export function learnFrom(sent: number, candidate: UpstreamCandidate, now: numbe
 }
 
 /** Whether the shared reply may lack what its clients have asked for, though the server may answer that at another time. */
-export function isLess(plan: UpstreamQueryPlan, sent: number, nameserver: Nameserver, now: number): boolean {
+export function lacksExtras(plan: UpstreamQueryPlan, sent: number, nameserver: Nameserver, now: number): boolean {
   const missing = extrasOf(plan, plan.message, nameserver) & ~sent;
   if (missing === 0) return false;
   const lacksSignatures = (missing & EDNS) !== 0 && wantsDnssec(plan);
-  return lacksSignatures || (missing & ~knownWithout(plan, nameserver, now) & AUTHENTIC) !== 0;
+  return lacksSignatures || (missing & ~knownOmitted(plan, nameserver, now) & AUTHENTIC) !== 0;
 }
 
 /**

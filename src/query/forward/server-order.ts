@@ -40,7 +40,7 @@ export interface UpstreamCandidate extends QueuedQuery {
   /** It could not be reached at all, which is the condition for using a backup. */
   isUnreachable: boolean;
   /** What its queries leave out, EDNS and AD, because it rejected them or was silent. */
-  without: number;
+  omitted: number;
   silentTo: number;
   /** When it was queried over TCP, and whether nothing but TCP may still bring its reply. */
   tcpMs: number | undefined;
@@ -53,7 +53,7 @@ export interface GoodReply {
   readonly message: Buffer;
   readonly rcode: number;
   readonly isWhole: boolean;
-  readonly isLess: boolean;
+  readonly lacksExtras: boolean;
   /** It replied to another client's query, and the cache may have been flushed since. */
   readonly isEarlier?: boolean;
 }
@@ -98,7 +98,7 @@ function candidateOf(nameserver: Nameserver, rank: number): UpstreamCandidate {
     socketErrors: 0,
     reason: TIMED_OUT,
     isUnreachable: false,
-    without: 0,
+    omitted: 0,
     silentTo: 0,
     tcpMs: undefined,
     isTcpOnly: false,

@@ -26,7 +26,7 @@ export type UpstreamResult =
       readonly isWhole: boolean;
       readonly server: Server;
       /** The server was asked for less than its clients have asked for: signatures may be missing, or AD. */
-      readonly isLess: boolean;
+      readonly lacksExtras: boolean;
       /** Something is missing because of the client's own limits, or a server was left out for this client alone. */
       readonly isClientLimit: boolean;
       /** A server that comes before in the list and might give another reply soon. */
@@ -46,7 +46,7 @@ export interface EarlierReply {
   readonly message: Buffer;
   readonly rcode: number;
   readonly server: Server;
-  readonly isLess: boolean;
+  readonly lacksExtras: boolean;
 }
 
 /** Why one server gave no answer. */

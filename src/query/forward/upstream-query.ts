@@ -35,7 +35,7 @@ import {
   extrasOf,
   extrasText,
   formText,
-  isLess,
+  lacksExtras,
   learnFrom,
   learnFromRejection,
   leftAfterSilence,
@@ -74,7 +74,7 @@ const NO_ROOM = "too many bytes of the container wait, so its reply cannot be he
 /** Codes with which a server declines to answer. */
 const REFUSALS = new Set<number>([RCODE.SERVFAIL, RCODE.REFUSED]);
 /** Codes with which it does not understand the query. They are the answer if no server has another one. */
-const PUZZLED = new Set<number>([RCODE.FORMERR, RCODE.NOTIMP]);
+const NOT_UNDERSTOOD = new Set<number>([RCODE.FORMERR, RCODE.NOTIMP]);
 
 /** A reply that is used if there is no better one. */
 type LesserReply = Pick<UpstreamReply, "message" | "rcode"> & { readonly isWhole: boolean; readonly server: Server };
@@ -93,7 +93,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #retryMs: number = LIMITS.retransmitMs;
   #connections: { destroy(): void }[] | undefined;
   #truncated: LesserReply | undefined;
-  #puzzled: LesserReply | undefined;
+  #notUnderstood: LesserReply | undefined;
   #extendedError: Buffer | undefined;
   /** The best of the replies that wait for servers before theirs; its bytes are charged to the container's share. */
   #held: GoodReply | undefined;
@@ -252,7 +252,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     // Over TLS no network on the way can drop a query for what it contains.
     if (candidate.state === "pending" && candidate.nameserver.tls === undefined) {
       candidate.silentTo |= leftAfterSilence(this.#plan, candidate, now);
-      candidate.without |= candidate.silentTo;
+      candidate.omitted |= candidate.silentTo;
     }
     const queue = (candidate.queue ??= this.#plan.queueTo(candidate.nameserver));
     if (candidate.state !== "untried" || queue.tryEnter(candidate, now))
@@ -385,11 +385,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       if (now >= this.#endMs) this.#noteFailure(candidate, "late", now - sentMs);
       return;
     }
-    const isDeclined = isFailure || PUZZLED.has(reply.rcode);
+    const isDeclined = isFailure || NOT_UNDERSTOOD.has(reply.rcode);
     // The server was queried twice, and this is its second reply.
     if (candidate.state === "held" || (isDeclined && candidate.state === "failed")) return;
-    if (isRejected) return this.#askPlainly(candidate, extras, reply.rcode, now);
-    const rejected = candidate.without & ~candidate.silentTo;
+    if (isRejected) return this.#askWithoutExtras(candidate, extras, reply.rcode, now);
+    const rejected = candidate.omitted & ~candidate.silentTo;
     // The server declines the question and not the AD bit in it, so it does answer such queries.
     if (isDeclined && (rejected & AUTHENTIC) !== 0) nameserver.silentTo.ad.recordAnswer(now);
     if (isFailure) {
@@ -398,7 +398,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
       return this.#fail(candidate, rcodeName(reply.rcode));
     }
-    if (isDeclined) return this.#keepPuzzled(candidate, reply);
+    if (isDeclined) return this.#keepNotUnderstood(candidate, reply);
     // Only remembered once a query without EDNS works: an authoritative server may reply anything.
     if (rejected !== 0) nameserver.markWithoutEdns(now, clientNumber);
     if (checksReplies && !concernsClient(this.#plan, reply)) return this.#fail(candidate, rcodeName(reply.rcode));
@@ -416,7 +416,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       message,
       rcode: reply.rcode,
       isWhole: !isCut,
-      isLess: isLess(this.#plan, extras, nameserver, now),
+      lacksExtras: lacksExtras(this.#plan, extras, nameserver, now),
     };
     const awaited = this.#awaitedBefore(candidate.rank, now);
     if (awaited !== undefined) return this.#hold(answer, awaited, text);
@@ -436,10 +436,10 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   /** Repeats the query without what the server rejected. */
-  #askPlainly(candidate: UpstreamCandidate, extras: number, rcode: number, now: number): void {
+  #askWithoutExtras(candidate: UpstreamCandidate, extras: number, rcode: number, now: number): void {
     // A query without these extras has been sent already.
-    if ((extras & ~candidate.without) === 0) return;
-    candidate.without |= extras;
+    if ((extras & ~candidate.omitted) === 0) return;
+    candidate.omitted |= extras;
     this.#send(candidate, `it replied ${rcodeName(rcode)}`, now);
   }
 
@@ -479,11 +479,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   /** Another server may understand the query. */
-  #keepPuzzled(candidate: UpstreamCandidate, { rcode, message }: UpstreamReply): void {
+  #keepNotUnderstood(candidate: UpstreamCandidate, { rcode, message }: UpstreamReply): void {
     const { checksReplies } = this.#plan;
     const { server } = candidate.nameserver;
     const kept = checksReplies ? scrub(message) : message;
-    if (typeof kept !== "string") this.#puzzled ??= { rcode, message: Buffer.from(kept), isWhole: true, server };
+    if (typeof kept !== "string") this.#notUnderstood ??= { rcode, message: Buffer.from(kept), isWhole: true, server };
     this.#fail(candidate, rcodeName(rcode));
   }
 
@@ -548,7 +548,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return whyLower(this.#candidates, rank, (nameserver) => this.#isDown(nameserver, now));
   }
 
-  #use({ candidate, message, rcode, isWhole, isLess: lacks, isEarlier }: GoodReply): void {
+  #use({ candidate, message, rcode, isWhole, lacksExtras: lacks, isEarlier }: GoodReply): void {
     const { policy, clientNumber } = this.#plan;
     const { nameserver, rank } = candidate;
     const isLower = rank > 0 && isRanked(policy);
@@ -562,7 +562,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       rcode,
       isWhole,
       server: nameserver.server,
-      isLess: lacks,
+      lacksExtras: lacks,
       isClientLimit,
       passedOver: passedOver(this.#candidates, candidate, isLower)?.nameserver.server,
     });
@@ -651,7 +651,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       else if (why === undefined) this.#noteFailure(candidate, "silent");
     }
     this.#isClientLimit ||= isAny(this.#candidates, "waiting");
-    const lesser = why === undefined ? (this.#truncated ?? this.#puzzled) : undefined;
+    const lesser = why === undefined ? (this.#truncated ?? this.#notUnderstood) : undefined;
     const what = lesser === undefined ? "gave up" : `using the ${lesser.isWhole ? "error" : "truncated"} reply`;
     this.#journal?.note(this.#hooks.now(), undefined, what);
     this.#end();
@@ -666,7 +666,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
           }
         : {
             kind: "reply",
-            isLess: false,
+            lacksExtras: false,
             isClientLimit: this.#isClientLimit,
             passedOver: undefined,
             ...lesser,

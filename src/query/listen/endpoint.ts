@@ -7,7 +7,7 @@ import type { Client } from "../client/client.ts";
 import { ClientConnections } from "./tcp.ts";
 import { Listeners, type SocketPair } from "./listeners.ts";
 import type { TcpParts } from "./tcp-connection.ts";
-import { type UdpParts, sendersOf } from "./udp.ts";
+import { type UdpParts, packetOwnersOf } from "./udp.ts";
 
 export interface EndpointParts {
   readonly udp: UdpParts;
@@ -36,8 +36,8 @@ export class Endpoint {
   constructor(client: Client, parts: EndpointParts) {
     this.#client = client;
     this.#connections = new ClientConnections(client, parts.tcp);
-    const connecters = { clientNumber: client.number, of: () => this.#connections };
-    this.#listeners = new Listeners({ udp: parts.udp, senders: sendersOf(client), connecters });
+    const connectionOwners = { clientNumber: client.number, of: () => this.#connections };
+    this.#listeners = new Listeners({ udp: parts.udp, packetOwners: packetOwnersOf(client), connectionOwners });
   }
 
   add(pairs: readonly SocketPair[]): void {

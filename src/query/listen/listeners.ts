@@ -2,8 +2,8 @@
  * Listeners: the sockets of one endpoint, a UDP and a TCP socket for each of its addresses.
  */
 import { closeQuietly, duplicate } from "../../kernel/libc.ts";
-import { type Connecters, TcpListener } from "./tcp.ts";
-import { type PacketSource, type Senders, UdpListener, type UdpParts } from "./udp.ts";
+import { type ConnectionOwners, TcpListener } from "./tcp.ts";
+import { type PacketSource, type PacketOwners, UdpListener, type UdpParts } from "./udp.ts";
 
 /** A bound UDP socket and a listening TCP socket at the same address. */
 export interface SocketPair {
@@ -14,8 +14,8 @@ export interface SocketPair {
 
 interface ListenersParts {
   readonly udp: UdpParts;
-  readonly senders: Senders;
-  readonly connecters: Connecters;
+  readonly packetOwners: PacketOwners;
+  readonly connectionOwners: ConnectionOwners;
 }
 
 export class Listeners {
@@ -29,13 +29,13 @@ export class Listeners {
 
   /** Takes ownership of the sockets. If it cannot listen on one, it closes that one and those after it. */
   add(pairs: readonly SocketPair[]): void {
-    const { udp: udpParts, senders, connecters } = this.#parts;
+    const { udp: udpParts, packetOwners, connectionOwners } = this.#parts;
     const unused = new Set(pairs.flatMap(({ udp, tcp }) => [udp, tcp]));
     try {
       for (const { udp, tcp, listening } of pairs) {
-        this.#udp.push(new UdpListener(udp, listening.address, senders, udpParts));
+        this.#udp.push(new UdpListener(udp, listening.address, packetOwners, udpParts));
         unused.delete(udp);
-        this.#tcp.push(new TcpListener(tcp, connecters));
+        this.#tcp.push(new TcpListener(tcp, connectionOwners));
         unused.delete(tcp);
       }
     } catch (error) {

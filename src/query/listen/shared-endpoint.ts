@@ -4,7 +4,7 @@
  * served otherwise, one that is opened with its first query.
  */
 import { type Socket, isIPv6 } from "node:net";
-import { type AddressKey, addressBytes, addressKey, plain } from "../../base/model/address.ts";
+import { type AddressKey, addressBytes, addressKey, unmappedBytesOf } from "../../base/model/address.ts";
 import type { View } from "../../base/model/view.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import type { Client } from "../client/client.ts";
@@ -43,9 +43,9 @@ export class SharedEndpoint {
   constructor(pairs: readonly SocketPair[], waiting: readonly EarlyQuery[], parts: SharedEndpointParts) {
     this.#parts = parts;
     const of = (source: AddressKey): Client | undefined => this.#counted(this.#clientAt(source));
-    const senders = { only: undefined, of };
-    const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
-    this.#listeners = new Listeners({ udp: parts.udp, senders, connecters });
+    const packetOwners = { only: undefined, of };
+    const connectionOwners = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
+    this.#listeners = new Listeners({ udp: parts.udp, packetOwners, connectionOwners });
     this.#early = new EarlyQueries({
       isKnown: (address) => this.#containers.has(keyOf(address)),
       deliver: (message, source) => {
@@ -166,7 +166,7 @@ export class SharedEndpoint {
   }
 
   #connectionsOf(socket: Socket): ClientConnections | undefined {
-    const source = plain(socket.remoteAddress ?? "");
+    const source = unmappedBytesOf(socket.remoteAddress ?? "");
     const client = this.#counted(source === undefined ? undefined : this.#clientAt(addressKey(source)));
     if (client === undefined) return undefined;
     const known = this.#connections.get(client);

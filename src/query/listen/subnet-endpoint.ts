@@ -5,7 +5,7 @@
  */
 import type { Socket } from "node:net";
 
-import { type AddressKey, plain, type AddressBlock, isInBlock } from "../../base/model/address.ts";
+import { type AddressKey, unmappedBytesOf, type AddressBlock, isInBlock } from "../../base/model/address.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
@@ -31,9 +31,9 @@ export class SubnetEndpoint {
     this.#allow = allow;
     client.udpBytesMax = LIMITS.lanUdpBytes;
     this.#connections = new ClientConnections(client, parts.tcp);
-    const senders = { only: undefined, of: (source: AddressKey) => this.#clientAt(source) };
-    const connecters = { clientNumber: client.number, of: (socket: Socket) => this.#connectionsOf(socket) };
-    this.#listeners = new Listeners({ udp: parts.udp, senders, connecters });
+    const packetOwners = { only: undefined, of: (source: AddressKey) => this.#clientAt(source) };
+    const connectionOwners = { clientNumber: client.number, of: (socket: Socket) => this.#connectionsOf(socket) };
+    this.#listeners = new Listeners({ udp: parts.udp, packetOwners, connectionOwners });
     try {
       this.#listeners.add(pairs);
     } catch (error) {
@@ -90,7 +90,7 @@ export class SubnetEndpoint {
   }
 
   #connectionsOf(socket: Socket): ClientConnections | undefined {
-    const bytes = plain(socket.remoteAddress ?? "");
+    const bytes = unmappedBytesOf(socket.remoteAddress ?? "");
     if (this.#client.isClosed || bytes === undefined || !this.#isAllowed(bytes)) {
       this.#refused.source++;
       return undefined;

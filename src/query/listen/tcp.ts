@@ -9,7 +9,7 @@ import type { Client } from "../client/client.ts";
 import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
 
 /** Whose connections a socket accepts. */
-export interface Connecters {
+export interface ConnectionOwners {
   /** The number of the client of all of them; 0 if several share the socket. */
   readonly clientNumber: number;
   /** The connections of the client that this one is from; undefined if there is no such client. */
@@ -17,16 +17,16 @@ export interface Connecters {
 }
 
 export class TcpListener {
-  readonly #connecters: Connecters;
+  readonly #connectionOwners: ConnectionOwners;
   #fd: number;
   /** Undefined while another process accepts the connections. */
   #server: Server | undefined;
   #isClosed = false;
 
   /** Takes ownership of a listening socket. */
-  constructor(fd: number, connecters: Connecters) {
+  constructor(fd: number, connectionOwners: ConnectionOwners) {
     this.#fd = fd;
-    this.#connecters = connecters;
+    this.#connectionOwners = connectionOwners;
     this.#server = this.#open(fd);
   }
 
@@ -66,13 +66,13 @@ export class TcpListener {
     const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
       this.#accept(socket),
     );
-    server.on("error", (error) => guard.report(error, "tcp", this.#connecters.clientNumber));
+    server.on("error", (error) => guard.report(error, "tcp", this.#connectionOwners.clientNumber));
     return server.listen({ fd, backlog: LIMITS.tcpBacklog });
   }
 
   #accept(socket: Socket): void {
-    const isDone = guard.run("tcp", this.#connecters.clientNumber, () => {
-      const connections = this.#connecters.of(socket);
+    const isDone = guard.run("tcp", this.#connectionOwners.clientNumber, () => {
+      const connections = this.#connectionOwners.of(socket);
       if (connections === undefined) socket.destroy();
       else connections.accept(socket);
     });

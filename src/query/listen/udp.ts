@@ -31,14 +31,14 @@ export interface UdpParts {
 }
 
 /** Whose packets a socket receives. */
-export interface Senders {
+export interface PacketOwners {
   /** The client of all of them; undefined if several share the socket. */
   readonly only: Client | undefined;
   /** The client that a packet is from, by its source address; undefined if the address belongs to no client. */
   of(source: AddressKey): Client | undefined;
 }
 
-export function sendersOf(only: Client): Senders {
+export function packetOwnersOf(only: Client): PacketOwners {
   return { only, of: () => only };
 }
 
@@ -63,7 +63,7 @@ export class UdpListener implements PacketSender<Client> {
   #fd: number;
   /** Undefined while another process reads the packets. */
   #watch: UdpWatch | undefined;
-  readonly #senders: Senders;
+  readonly #packetOwners: PacketOwners;
   readonly #parts: UdpParts;
   readonly #isIPv6: boolean;
   #isClosed = false;
@@ -74,9 +74,9 @@ export class UdpListener implements PacketSender<Client> {
   #lastSenderAddress: Buffer = Buffer.alloc(16);
 
   /** Takes ownership of a bound socket. */
-  constructor(fd: number, address: string, senders: Senders, parts: UdpParts) {
+  constructor(fd: number, address: string, packetOwners: PacketOwners, parts: UdpParts) {
     this.#fd = fd;
-    this.#senders = senders;
+    this.#packetOwners = packetOwners;
     this.#parts = parts;
     this.#isIPv6 = isIPv6(address);
     this.#watch = this.#open(fd);
@@ -131,7 +131,7 @@ export class UdpListener implements PacketSender<Client> {
 
   /** 0 if several clients share the socket. */
   get #clientNumber(): number {
-    return this.#senders.only?.number ?? 0;
+    return this.#packetOwners.only?.number ?? 0;
   }
 
   #open(fd: number): UdpWatch {
@@ -170,7 +170,7 @@ export class UdpListener implements PacketSender<Client> {
   #answerFirst(count: number): void {
     const { block, meter, slice } = this.#parts;
     let deferred = 0;
-    const { only } = this.#senders;
+    const { only } = this.#packetOwners;
     only?.history.tick();
     slice.begin();
     for (let slot = 0; slot < count; slot++) {
@@ -218,7 +218,7 @@ export class UdpListener implements PacketSender<Client> {
 
   /** An internal error is reported for the client that sent the packet. */
   #answerAny(slot: number): number {
-    const client = this.#senders.of(this.#parts.block.senderKey(slot));
+    const client = this.#packetOwners.of(this.#parts.block.senderKey(slot));
     if (client === undefined) return DROPPED;
     let result = DROPPED;
     guard.run("udp", client.number, () => {

@@ -2,7 +2,7 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
-import { allDone, type Gate } from "../../base/lib/async.ts";
+import { allDone, type Latch } from "../../base/lib/async.ts";
 import { eventLogger } from "../../base/log/log.ts";
 import { inSlices, ownSlice } from "../../base/lib/slices.ts";
 import type { FeatureEntry } from "../../config/feature-entry.ts";
@@ -61,7 +61,7 @@ export class EngineSide implements ContainerSide {
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
   readonly follower: Follower;
-  readonly synced: Gate;
+  readonly synced: Latch;
   readonly stopped: StoppedContainers;
   readonly networks: EngineNetworks;
   /** Whoever needs them starts them. */

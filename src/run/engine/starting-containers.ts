@@ -2,7 +2,7 @@
  * StartingContainers: which containers are served before their first instruction. A policy has ways of its own to close these
  * moments, and a container in which dns11 writes a file needs its inspect first.
  */
-import type { Gate } from "../../base/lib/async.ts";
+import type { Latch } from "../../base/lib/async.ts";
 import { type ContainerFact, hasOwnStack } from "../../container/facts/fact.ts";
 import { SANDBOX_FOLDER, sandboxFolder } from "../../container/namespace/find-sandbox.ts";
 import { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
@@ -16,7 +16,7 @@ import { isChangedBy } from "./left-changes.ts";
 interface Side {
   readonly directory: Directory;
   readonly features: readonly Running[];
-  readonly synced: Gate;
+  readonly synced: Latch;
   readonly put: (fact: ContainerFact, followers: readonly []) => void;
 }
 

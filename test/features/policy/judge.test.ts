@@ -9,7 +9,7 @@ import * as fc from "fast-check";
 import { wireLabels } from "../../../src/base/dns/name.ts";
 import { CLASS } from "../../../src/base/dns/record.ts";
 import { parseType } from "../../../src/base/dns/record-type.ts";
-import { addressBytes, addressText, plainBytes, reverseLabels } from "../../../src/base/model/address.ts";
+import { addressBytes, addressText, unmapped, reverseLabels } from "../../../src/base/model/address.ts";
 import { FOREIGN_SOURCES, LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
 import { readPattern } from "../../../src/base/model/name-pattern.ts";
 import { StoredName } from "../../../src/base/model/label-table.ts";
@@ -38,7 +38,7 @@ class Judged {
   }
 
   address(text: string, isLocal = false): string {
-    return this.policy.address(plainBytes(addressBytes(text) as Uint8Array), isLocal)?.reason ?? "allowed";
+    return this.policy.address(unmapped(addressBytes(text) as Uint8Array), isLocal)?.reason ?? "allowed";
   }
 }
 
@@ -170,7 +170,7 @@ test("whatever address has a private one in it is private", () => {
       const mapped = Uint8Array.from([...Array.from({ length: 10 }, () => 0), 255, 255, ...v4]);
       const nat64 = Uint8Array.from([0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, ...v4]);
       const sixToFour = Uint8Array.from([0x20, 0x02, ...v4, ...Array.from({ length: 10 }, () => 0)]);
-      for (const each of [plainBytes(mapped), nat64, sixToFour]) assert.equal(isPrivate(each), isPrivate(v4));
+      for (const each of [unmapped(mapped), nat64, sixToFour]) assert.equal(isPrivate(each), isPrivate(v4));
     }),
   );
   const first = new Set([0, 10, 127]);

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { gate } from "../../../src/base/lib/async.ts";
+import { latch } from "../../../src/base/lib/async.ts";
 
 type Json = Record<string, unknown>;
 
@@ -74,7 +74,7 @@ export class ScriptedEngine implements AsyncDisposable {
 
   /** Has inspects of this container wait, as those of one do that is starting, until the returned function is called. */
   hold(name: string): () => void {
-    const { passed, open } = gate();
+    const { passed, open } = latch();
     this.#held.set(idOf(name), passed);
     return open;
   }

@@ -8,7 +8,7 @@ import { u16, u32 } from "../../../base/dns/bytes.ts";
 import { HEADER_BYTES, SECTIONS, countAt } from "../../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES, DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../../base/dns/record.ts";
 import { LIMITS } from "../../../base/limits.ts";
-import { plainBytes } from "../../../base/model/address.ts";
+import { unmapped } from "../../../base/model/address.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
 import { StoredName } from "../../../base/model/label-table.ts";
 import type { GivenAnswer, OpenAddresses } from "../judge/given-answer.ts";
@@ -53,7 +53,7 @@ export class AnswerGate {
     const isReadable = visitContents(reply, {
       address: (bytes, ttl) => {
         ttlSeconds = Math.max(ttlSeconds, ttl);
-        const address = plainBytes(bytes);
+        const address = unmapped(bytes);
         refusal = stricter(refusal, policy.address(address, isLocal));
         addresses.set(Buffer.from(address).toString("latin1"), address);
         return ++count <= LIMITS.policyAnswerAddresses;

@@ -11,7 +11,7 @@ import { TYPE } from "../../../base/dns/record-type.ts";
 import type { LocalSource } from "../../../base/model/local-source.ts";
 import { type Pattern, PatternIndex } from "../../../base/model/name-pattern.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
-import { addressBytes, plain } from "../../../base/model/address.ts";
+import { addressBytes, unmappedBytesOf } from "../../../base/model/address.ts";
 import { type Policy, decidingAmong } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import { type CompiledPolicy, type IsHosts, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
@@ -339,5 +339,5 @@ function reverseAddress({ folded, foldedLength }: QuestionName): Uint8Array | un
   if (parts.length > 0) return addressBytes(parts.toReversed().join("."));
   if (!V6.test(name)) return undefined;
   const digits = name.split(".").slice(0, 32).toReversed().join("");
-  return plain(digits.match(/..../g)?.join(":") ?? "");
+  return unmappedBytesOf(digits.match(/..../g)?.join(":") ?? "");
 }

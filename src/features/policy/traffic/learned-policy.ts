@@ -4,7 +4,7 @@
  */
 import { type EgressConnection, isUnasked } from "../../../api/egress.ts";
 import { parseType } from "../../../base/dns/record-type.ts";
-import { plain } from "../../../base/model/address.ts";
+import { unmappedBytesOf } from "../../../base/model/address.ts";
 import { FOREIGN_SOURCES, type LocalSourceKey, localSourceOf } from "../../../base/model/local-source.ts";
 import { isLiteralName, readPattern } from "../../../base/model/name-pattern.ts";
 import { isPrivate } from "../judge/compiled-policy.ts";
@@ -186,7 +186,7 @@ function addressRules(all: readonly ContainerTraffic[]): Rule[] {
   for (const { container, connections } of all) {
     for (const { address, port, protocol, names, owner } of connections) {
       if (owner !== null) continue;
-      const bytes = plain(address);
+      const bytes = unmappedBytesOf(address);
       if (names.length > 0 && (bytes === undefined || !isPrivate(bytes))) continue;
       const bracketed = address.includes(":") ? `[${address}]` : address;
       const text = port === null || !PORTS.has(protocol) ? address : `${bracketed}:${port}/${protocol}`;

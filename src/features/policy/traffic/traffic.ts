@@ -13,7 +13,7 @@ import {
 import { CLASS } from "../../../base/dns/record.ts";
 import { parseType } from "../../../base/dns/record-type.ts";
 import { presentedLabels } from "../../../base/dns/name.ts";
-import { plain } from "../../../base/model/address.ts";
+import { unmappedBytesOf } from "../../../base/model/address.ts";
 import { StoredName } from "../../../base/model/label-table.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type JudgedQuestion, NamespacePolicy } from "../judge/namespace-policy.ts";
@@ -111,7 +111,7 @@ export function judgedTraffic(traffic: ContainerTraffic, policies: readonly Poli
 function nameRefusals(container: string, judge: NamespacePolicy, asked: AskedName): WouldRefuse[] {
   const { name, types, addresses } = asked;
   const refusals: WouldRefuse[] = [];
-  const bytes = [...addresses].map((address) => plain(address)).filter((each) => each !== undefined);
+  const bytes = [...addresses].map((address) => unmappedBytesOf(address)).filter((each) => each !== undefined);
   for (const [type, source] of types) {
     const question = questionOf(name, type);
     if (question === undefined) continue;
@@ -156,7 +156,7 @@ function connectionRefusal(connection: EgressConnection, deciding: readonly Comp
   if (owner?.kind === "container" && policies.every(({ peers }) => peers === "allow")) return undefined;
   if (owner?.kind === "host" && policies.every(({ host }) => host === "allow")) return undefined;
   const port = connection.port ?? undefined;
-  const address = plain(connection.address);
+  const address = unmappedBytesOf(connection.address);
   if (address !== undefined) {
     const destination = { address, port, protocol };
     const verdict = fixedVerdict(policies, destination);

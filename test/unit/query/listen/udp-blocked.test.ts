@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 
 import { errnoName, lastErrno, sendTo, unshareNetworkNamespace } from "../../../../src/kernel/libc.ts";
-import { UdpListener, sendersOf } from "../../../../src/query/listen/udp.ts";
+import { UdpListener, packetOwnersOf } from "../../../../src/query/listen/udp.ts";
 import { SYSTEM_PATH } from "../../../support/program/command.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
@@ -30,7 +30,7 @@ test(
     const { fd, port } = bindUdp();
     const served = clientOnOneNetwork();
     const parts = udpParts();
-    const listener = new UdpListener(fd, "127.0.0.1", sendersOf(served), parts);
+    const listener = new UdpListener(fd, "127.0.0.1", packetOwnersOf(served), parts);
     // First, in the middle, twice in a row, last: sendmmsg stops at each of them.
     const order = [blocked, good, good, blocked, blocked, good, blocked];
     for (const [id, sender] of order.entries()) sender.send(aQuery({ id }), port);

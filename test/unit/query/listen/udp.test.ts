@@ -11,7 +11,7 @@ import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
 import type { SyncAnswerer } from "../../../../src/query/ports.ts";
-import { UdpListener, sendersOf, TimeSlice } from "../../../../src/query/listen/udp.ts";
+import { UdpListener, packetOwnersOf, TimeSlice } from "../../../../src/query/listen/udp.ts";
 import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
 import { type UdpTestParts, WEB, clientOnOneNetwork, udpParts } from "../../support/listening.ts";
@@ -241,7 +241,7 @@ function listening(overrides: Parameters<typeof udpParts>[0] = {}, parts = udpPa
   const { fd, port } = bindUdp();
   const queryClient = clientOnOneNetwork();
   const client = new UdpClient();
-  const listener = new UdpListener(fd, "127.0.0.1", sendersOf(queryClient), parts);
+  const listener = new UdpListener(fd, "127.0.0.1", packetOwnersOf(queryClient), parts);
   const dispose = async (): Promise<void> => {
     listener.close();
     await client[Symbol.asyncDispose]();
