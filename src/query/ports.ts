@@ -39,7 +39,7 @@ export interface DeferredQuery extends AskedQuery {
   readonly signature: Signature | undefined;
   /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
   readonly dockerQuestion?: DockerQuestion | undefined;
-  /** Set if a judge holds it for so long before it is answered. */
+  /** Set if a judge delays it: the time until it is answered. */
   readonly delayMs?: number | undefined;
   /** The rule that delayed it, as text for people. */
   readonly rule?: string | undefined;

@@ -58,7 +58,7 @@ export interface FixedReply {
 export interface AnswerFilter {
   /** What it leaves out and why, as text for people. */
   readonly text: string;
-  /** What is left of a reply, within so many bytes and valid until the next call; undefined if nothing is taken out. */
+  /** The rest of a reply, at most `limit` bytes and valid until the next call; undefined if nothing is taken out. */
   apply(reply: Uint8Array, limit: number): Uint8Array | undefined;
 }
 

@@ -280,7 +280,7 @@ class FailurePart {
   }
 
   /**
-   * Counts so many more failures of an entry. `isRepeated`: the kernel has given the same answer again, and it is a step of a
+   * Counts `times` more failures of an entry. `isRepeated`: the kernel has given the same answer again, and it is a step of a
    * lookup if the last one was, because nobody has seen what the lookup led to.
    */
   repeat(at: number, nowMs: number, times: number, isRepeated: boolean): void {
@@ -301,7 +301,7 @@ class FailurePart {
     return this.#end + sizeOf(length) <= this.#bytes.length;
   }
 
-  /** Adds an entry with so many failures. */
+  /** Adds an entry with `times` failures. */
   add(name: FoldedName, type: number, rcode: number, hasName: boolean, nowMs: number, times: number): void {
     while (!this.hasRoomFor(name)) this.#evict();
     const at = this.#end;

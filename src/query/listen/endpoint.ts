@@ -66,7 +66,7 @@ export class Endpoint {
     this.#client.repeater?.forget();
   }
 
-  /** Pauses the listeners. The kernel goes on answering: names are still followed, and end such answers when they change. */
+  /** Pauses the listeners. The kernel goes on answering: this process still follows names, and ends such answers when they change. */
   pause(): ReturnType<Listeners["pause"]> {
     return this.#listeners.pause();
   }

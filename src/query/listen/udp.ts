@@ -55,7 +55,7 @@ interface KeptPacket {
 
 /** Offset in a sockaddr. */
 const PORT_AT = 2;
-/** The clock is read once for so many packets. */
+/** The number of packets for which the clock is read once. */
 const SLOTS_BETWEEN_CLOCKS = 2;
 const NO_SENDER = Buffer.alloc(0);
 

@@ -45,7 +45,7 @@ export class NameserverPool {
   readonly #trust: TlsTrust;
   #scopesUsed = 0;
 
-  /** `tlsFile`: the authorities whose certificates count, where they are not the machine's. */
+  /** `tlsFile`: the file of certificate authorities to trust; without it, those of the machine. */
   constructor(parts: SocketPoolParts, onHealth: OnHealth, tlsFile?: string) {
     this.#parts = parts;
     this.#onHealth = onHealth;

@@ -233,7 +233,7 @@ export class Window {
     return Math.min(LIMITS.retransmitMs, Math.max(LIMITS.serverWindow.lateMs, LATE * this.#ownMs));
   }
 
-  /** The epoch for which a query is a sample that is sent beside so many others. */
+  /** The epoch for which a query is a sample, if it is sent while this many others are outstanding; otherwise NO_EPOCH. */
   epochOf(outstanding: number): number {
     return outstanding >= FULL * this.#limit ? this.#epoch : NO_EPOCH;
   }

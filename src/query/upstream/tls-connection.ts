@@ -335,7 +335,7 @@ const HANDSHAKE_COST = BUDGET / 2;
 const PIECE_BYTES = LIMITS.streamReadBytes;
 /** After a handshake, each container gets 4 KB in a turn of the event loop: they may be 150 changes of keys. */
 const BYTE_COST = BUDGET / PIECE_BYTES;
-/** A byte of an answer allows for so many others: records have a head, and an end. */
+/** Each byte of an answer allows this many others: records have a header and a trailer. */
 const ALLOWED_FOR_EACH = 3;
 const ERROR_CHARS = 80;
 const NAMES_CHARS = 120;

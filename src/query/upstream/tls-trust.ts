@@ -1,5 +1,5 @@
 /**
- * TlsTrust: the authorities whose certificates count, those of this machine or of the operator's file, as OpenSSL needs them.
+ * TlsTrust: the certificate authorities that are trusted, those of this machine or of the operator's file, as OpenSSL needs them.
  * Reading 140 of them takes 30 to 60 ms, so they are read in slices, when a connection needs them first, and again when the
  * file has changed.
  */

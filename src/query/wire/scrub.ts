@@ -364,7 +364,7 @@ class MessageWriter {
     }
   }
 
-  /** Sets it for the record whose data began at `begin`. */
+  /** Writes the data length of the record whose data began at `begin`. */
   setDataLength(begin: number): void {
     if (!this.#isTooLong) setU16(assembled, begin - 2, this.length - begin);
   }

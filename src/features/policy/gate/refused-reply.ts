@@ -34,7 +34,7 @@ export interface RefusedOptions {
   readonly why: Uint8Array;
 }
 
-/** Writes it over a query, or a reply, whose question ends at `questionEnd` of the message. Returns its length. */
+/** Writes the refusal over a query, or a reply, whose question ends at `questionEnd` of the message. Returns its length. */
 export function refusedReply(block: Buffer, offset: number, questionEnd: number, options: RefusedOptions): number {
   const { limit, hasOpt, isDnssecOk, why } = options;
   const [flags, codes] = [offset + FLAGS_AT, offset + CODES_AT];
