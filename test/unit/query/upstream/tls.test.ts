@@ -246,19 +246,24 @@ test("handshakes take turns, so that others are served in between", async () => 
   await using upstream = await TlsUpstream.start({ script: good });
   const handshakes = new StreamBudget(0);
   const trust = await ownTrust();
-  let answered = 0;
+  let [answered, ended] = [0, 0];
   const pools = await Promise.all(
     Array.from({ length: 40 }, async () => await pooled(upstream.server, { handshakes, trust })),
   );
-  const all = Promise.all(pools.map(async ({ pool }) => await exchange(pool, "a.test").then(() => answered++)));
+  const ask = async ({ pool }: (typeof pools)[number]): Promise<void> => {
+    // On a slow machine the last ones may take longer than they may: then they end at once, unanswered.
+    if ((await exchange(pool, "a.test")) === "answered") answered++;
+    ended++;
+  };
+  const all = Promise.all(pools.map(ask));
   let most = 0;
-  for (let before = 0; answered < pools.length; before = answered) {
+  for (let before = 0; ended < pools.length; before = answered) {
     await new Promise((resolve) => setImmediate(resolve));
     most = Math.max(most, answered - before);
   }
   await all;
   // Two in a turn of the event loop, one of which may lie before this one's look and one behind it.
-  assert.ok(most <= 4, `${most} at once`);
+  assert.ok(most >= 1 && most <= 4, `${most} at once`);
   for (const { pool } of pools) pool.close();
 });
 
