@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Compiles the eBPF program of src/kernel/answers and writes its instructions into program.ts, or with --check compares
+ * Compiles the eBPF program of src/features/kernel-answers/kernel and writes its instructions into program.ts, or with --check compares
  * them. The same clang makes the same instructions; another version may not, so then only the hash of the source is
  * compared, and said so. Needs clang 14 and the headers of libbpf at development time only.
  */
@@ -10,7 +10,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const FOLDER = join(import.meta.dirname, "../src/kernel/answers");
+const FOLDER = join(import.meta.dirname, "../src/features/kernel-answers/kernel");
 const SOURCE = join(FOLDER, "answers.bpf.c");
 const OUTPUT = join(FOLDER, "program.ts");
 const COMPILER = { command: "clang", version: 14 };

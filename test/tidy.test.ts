@@ -134,7 +134,7 @@ test("the query side and the container side do not import each other", () => {
  */
 const OPENERS = new Map([
   ["src/kernel", "the common implementation; files under /proc about our own processes; /dev/null"],
-  ["src/kernel/answers", "this thread's namespace"],
+  ["src/features/kernel-answers/kernel", "this thread's namespace"],
   [
     "src/action",
     "files of the step's own folder, of its checkout, and the policies that it names; the state of its processes under /proc",

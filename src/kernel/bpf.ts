@@ -6,6 +6,7 @@
 import { Fault, codeOf } from "../base/lib/fault.ts";
 import { SystemFault, addressOf, bind, lastErrno } from "./libc.ts";
 import { systemCallNumber } from "./system-calls.ts";
+import { LOOPBACK_INDEX } from "./rtnetlink-constants.ts";
 
 const c = {
   bpf: bind<(call: number, command: number, attributes: Uint8Array, size: number) => number>(
@@ -191,14 +192,14 @@ function lastLines(log: Buffer): string[] {
 }
 
 /**
- * Attaches a program to the packets that arrive at an interface of the thread's namespace, before the programs there.
+ * Attaches a program to the packets that arrive at lo of the thread's namespace, before the programs there.
  * Returns the descriptor of the link. Waits for a grace period of RCU, as closing its last descriptor does.
  */
-export function attachToIngress(program: number, interfaceIndex: number): number {
+export function attachToLoopback(program: number): number {
   try {
     return mustCall("LINK_CREATE", "tcx ingress of lo", (a) => {
       a.writeUInt32LE(program, 0);
-      a.writeUInt32LE(interfaceIndex, 4);
+      a.writeUInt32LE(LOOPBACK_INDEX, 4);
       a.writeUInt32LE(TCX_INGRESS, 8);
       a.writeUInt32LE(BPF_F_BEFORE, 12);
     });

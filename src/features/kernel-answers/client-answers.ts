@@ -3,7 +3,7 @@ import { ANSWERS_AT } from "../../base/dns/header.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
-import type { KernelAnswerMemory, RepeatedAnswer } from "../../kernel/answers/kernel-answer.ts";
+import type { KernelAnswerMemory, RepeatedAnswer } from "./kernel/kernel-answer.ts";
 import type { Client } from "../../query/client/client.ts";
 import type { RepeatedQueries } from "../../query/history/query-history.ts";
 import { Outcome, STAGE } from "../../query/record/outcome.ts";

@@ -7,7 +7,7 @@ import type { ContainerStatus } from "../../api/status.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { ExtraPlace, NamespaceExtra, ServedExtra } from "../../container/attach/namespace-extra.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
-import { KernelAnswers } from "../../kernel/answers/kernel-answers.ts";
+import { KernelAnswers } from "./kernel/kernel-answers.ts";
 import type { Client } from "../../query/client/client.ts";
 import type { QueryObserver } from "../../query/client/clients.ts";
 import type { EngineCore, RunCore, Running } from "../contract.ts";

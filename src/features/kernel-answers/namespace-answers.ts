@@ -16,8 +16,8 @@ import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { ExtraNamespace, ExtraPlace, ServedExtra } from "../../container/attach/namespace-extra.ts";
 import { CONTAINER_CAPTURE, type Capture, DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type ProbeResult, TRIAL_MARK } from "../../container/rules/probe.ts";
-import type { KernelAnswers } from "../../kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../kernel/answers/kernel-space.ts";
+import type { KernelAnswers } from "./kernel/kernel-answers.ts";
+import type { KernelSpace } from "./kernel/kernel-space.ts";
 import type { Client } from "../../query/client/client.ts";
 import { ClientAnswers } from "./client-answers.ts";
 import { randomBytes } from "node:crypto";
@@ -29,7 +29,7 @@ import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../../base/dn
 import { labelsOf, nameAnswer } from "../../base/model/name-query.ts";
 import { NONCE_BYTES, probeName, sentProbes } from "../../base/model/probe-message.ts";
 import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
-import type { KernelAnswer } from "../../kernel/answers/kernel-answer.ts";
+import type { KernelAnswer } from "./kernel/kernel-answer.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 
 const NOT_PROBED = "not probed yet";

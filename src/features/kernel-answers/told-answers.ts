@@ -21,12 +21,7 @@ import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
-import type {
-  KernelQuestion,
-  BriefKernelAnswer,
-  KernelAnswer,
-  KernelAnswerMemory,
-} from "../../kernel/answers/kernel-answer.ts";
+import type { KernelQuestion, BriefKernelAnswer, KernelAnswer, KernelAnswerMemory } from "./kernel/kernel-answer.ts";
 import type { RepeatMark, Repeatable, WrittenReply } from "../../query/repeater.ts";
 import type { Question } from "../../query/wire/question.ts";
 

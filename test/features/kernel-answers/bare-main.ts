@@ -5,7 +5,7 @@ import { release } from "node:os";
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { codeOf, reasonOf } from "../../../src/base/lib/fault.ts";
-import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
+import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
 import { fuzzKernel } from "./fuzz/kernel-run.ts";
 import type { BareOutcome } from "../../vm/bare-machine.ts";
 

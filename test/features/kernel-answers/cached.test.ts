@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { ClientAnswers } from "../../../src/features/kernel-answers/client-answers.ts";
-import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
+import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
+import type { KernelSpace } from "../../../src/features/kernel-answers/kernel/kernel-space.ts";
 import { Client } from "../../../src/query/client/client.ts";
 import { Slots } from "../../../src/query/client/slots.ts";
 import { FailureTables } from "../../../src/query/failures/failure-table.ts";

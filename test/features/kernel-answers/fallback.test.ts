@@ -12,7 +12,7 @@ import { CONTAINER_CAPTURE, DOCKER_REDIRECT } from "../../../src/container/captu
 import { LIMITS } from "../../../src/base/limits.ts";
 import type { ExtraPlace, NamespaceExtra } from "../../../src/container/attach/namespace-extra.ts";
 import { NamespaceAnswers } from "../../../src/features/kernel-answers/namespace-answers.ts";
-import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
+import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
 import { Attachments, VIEW, answering } from "../../support/program/attachments.ts";
 import { ENDS_CHAIN, LETS_PASS, attachOther } from "../../support/packets/other-program.ts";
 import { Netns } from "../../support/rig/netns.ts";

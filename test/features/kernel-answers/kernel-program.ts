@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import type { View } from "../../../src/base/model/view.ts";
 import { ClientAnswers } from "../../../src/features/kernel-answers/client-answers.ts";
-import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
+import type { KernelSpace } from "../../../src/features/kernel-answers/kernel/kernel-space.ts";
 import { runProgram } from "../../../src/kernel/bpf.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { QueryHistory } from "../../../src/query/history/query-history.ts";

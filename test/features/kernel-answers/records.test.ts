@@ -6,14 +6,14 @@ import { type TestContext, test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
 import { TYPE } from "../../../src/base/dns/record-type.ts";
-import type { AnswerKind } from "../../../src/kernel/answers/kernel-answer.ts";
+import type { AnswerKind } from "../../../src/features/kernel-answers/kernel/kernel-answer.ts";
 import type { QueryNames } from "../../../src/base/model/query-record.ts";
 import { kernelProbeAnswer, kernelProbeQuery } from "../../../src/features/kernel-answers/namespace-answers.ts";
 import { LOCAL_SOURCE } from "../../../src/base/model/local-source.ts";
 import { QueryReader } from "../../../src/control/history/query-reader.ts";
-import { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../../src/kernel/answers/kernel-space.ts";
-import { RECORDS } from "../../../src/kernel/answers/layout.ts";
+import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
+import type { KernelSpace } from "../../../src/features/kernel-answers/kernel/kernel-space.ts";
+import { RECORDS } from "../../../src/features/kernel-answers/kernel/layout.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Meter } from "../../../src/query/record/meter.ts";
 import { PROCESS_PORT, Process, kernelReply } from "./kernel-program.ts";

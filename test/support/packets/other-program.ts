@@ -3,8 +3,7 @@
  */
 import { closeSync } from "node:fs";
 
-import { attachToLoopback } from "../../../src/kernel/answers/loopback-link.ts";
-import { loadProgram } from "../../../src/kernel/bpf.ts";
+import { attachToLoopback, loadProgram } from "../../../src/kernel/bpf.ts";
 
 /** r0 = TCX_PASS, which ends the chain and lets each packet pass, or TCX_NEXT; exit */
 export const ENDS_CHAIN = "b7000000000000009500000000000000";

@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { Behaviour } from "../../../../src/base/model/behaviour.ts";
-import { KernelAnswers } from "../../../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../../../src/kernel/answers/kernel-space.ts";
+import { KernelAnswers } from "../../../../src/features/kernel-answers/kernel/kernel-answers.ts";
+import type { KernelSpace } from "../../../../src/features/kernel-answers/kernel/kernel-space.ts";
 import { runProgram } from "../../../../src/kernel/bpf.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import { PROCESS_PORT, Process, sorted } from "../kernel-program.ts";

@@ -5,16 +5,16 @@ import assert from "node:assert/strict";
 import { closeSync, openSync, readdirSync } from "node:fs";
 import { after, test } from "node:test";
 
-import { LIMITS } from "../../src/base/limits.ts";
-import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
-import { LinkThread } from "../../src/kernel/answers/link-thread.ts";
-import { LOOPBACK_INDEX } from "../../src/kernel/rtnetlink-constants.ts";
-import { firstAtIngress } from "../../src/kernel/bpf.ts";
-import { Netns } from "../support/rig/netns.ts";
-import { untilSame } from "../support/rig/wait.ts";
-import { Clock } from "../unit/support/clock.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
+import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
+import type { KernelSpace } from "../../../src/features/kernel-answers/kernel/kernel-space.ts";
+import { LinkThread } from "../../../src/features/kernel-answers/kernel/link-thread.ts";
+import { LOOPBACK_INDEX } from "../../../src/kernel/rtnetlink-constants.ts";
+import { firstAtIngress } from "../../../src/kernel/bpf.ts";
+import { Netns } from "../../support/rig/netns.ts";
+import { untilSame } from "../../support/rig/wait.ts";
+import { Clock } from "../../unit/support/clock.ts";
 
 const NONE = 0;
 const runner = new NamespaceRunner();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { RecentQuestions } from "../../../src/kernel/answers/brief-entries.ts";
+import { RecentQuestions } from "../../../src/features/kernel-answers/kernel/brief-entries.ts";
 import { Random } from "../../fuzz/random.ts";
 
 const random = new Random(20_261_126, 0);

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import type { Share } from "../../src/base/lib/share.ts";
-import { AnswerTable } from "../../src/kernel/answers/answer-table.ts";
-import { KeyList } from "../../src/kernel/answers/key-list.ts";
-import { KEY_BYTES, VALUE_BYTES } from "../../src/kernel/answers/layout.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import type { Share } from "../../../src/base/lib/share.ts";
+import { AnswerTable } from "../../../src/features/kernel-answers/kernel/answer-table.ts";
+import { KeyList } from "../../../src/features/kernel-answers/kernel/key-list.ts";
+import { KEY_BYTES, VALUE_BYTES } from "../../../src/features/kernel-answers/kernel/layout.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const MANY = 5_000;
 const LIMITS = { whole: MANY, each: MANY, always: 1 };

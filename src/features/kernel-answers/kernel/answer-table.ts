@@ -2,14 +2,14 @@
  * AnswerTable: the kernel's table of answers that are valid until the names change; all namespaces share it. Entries of ended generations
  * are deleted a few at a time, so that nothing waits for the thousands of names of another container.
  */
-import { guard } from "../../base/lib/guard.ts";
-import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
-import { inSlices } from "../../base/lib/slices.ts";
-import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../bpf.ts";
-import { closeQuietly } from "../libc.ts";
+import { guard } from "../../../base/lib/guard.ts";
+import { Pool, type PoolLimits, type Share } from "../../../base/lib/share.ts";
+import { inSlices } from "../../../base/lib/slices.ts";
+import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../../../kernel/bpf.ts";
+import { closeQuietly } from "../../../kernel/libc.ts";
 import type { KeyList } from "./key-list.ts";
 import { KEY_BYTES, VALUE_BYTES, COUNT_BYTES, KINDS } from "./layout.ts";
-import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import type { AnswerKind } from "./kernel-answer.ts";
 
 /** One system call deletes these, in a twentieth of a millisecond. */

@@ -3,8 +3,8 @@
  * period of 8.6 s. The key of each entry contains the period, so it is found for that long at most, and is never changed. It is deleted a
  * second after its period or its generation has ended: then no program can still be reading it.
  */
-import type { Share } from "../../base/lib/share.ts";
-import { RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
+import type { Share } from "../../../base/lib/share.ts";
+import { RECORD_FIXED_BYTES, TTL_AT } from "../../../base/dns/record.ts";
 import type { AnswerKinds } from "./answer-table.ts";
 import { BriefBatch } from "./brief-batch.ts";
 import type { KernelQuestion, BriefKernelAnswer } from "./kernel-answer.ts";

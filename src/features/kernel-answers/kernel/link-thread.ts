@@ -7,10 +7,10 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-import { LIMITS } from "../../base/limits.ts";
-import { NO_JITTER, backoffMs } from "../../base/lib/retry.ts";
-import { trimMalloc } from "../malloc.ts";
-import { closeQuietly, duplicate } from "../libc.ts";
+import { LIMITS } from "../../../base/limits.ts";
+import { NO_JITTER, backoffMs } from "../../../base/lib/retry.ts";
+import { trimMalloc } from "../../../kernel/malloc.ts";
+import { closeQuietly, duplicate } from "../../../kernel/libc.ts";
 
 export interface LinkRequest {
   /** A descriptor of the network namespace. */

@@ -1,11 +1,11 @@
 /** KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that selects them. */
-import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
-import type { Share } from "../../base/lib/share.ts";
-import { HEADER_BYTES, writeCounts } from "../../base/dns/header.ts";
-import { CLASS, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
-import { type ElementWriter, exchangeProgram } from "../bpf.ts";
-import { closeInPool } from "../in-pool.ts";
-import { closeQuietly, duplicate } from "../libc.ts";
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
+import type { Share } from "../../../base/lib/share.ts";
+import { HEADER_BYTES, writeCounts } from "../../../base/dns/header.ts";
+import { CLASS, QUESTION_FIXED_BYTES } from "../../../base/dns/record.ts";
+import { type ElementWriter, attachToLoopback, exchangeProgram } from "../../../kernel/bpf.ts";
+import { closeInPool } from "../../../kernel/in-pool.ts";
+import { closeQuietly, duplicate } from "../../../kernel/libc.ts";
 import { type AnswerTable, type AnswerKinds, OWN_KIND } from "./answer-table.ts";
 import type { BriefEntries } from "./brief-entries.ts";
 import type { BriefTable } from "./brief-table.ts";
@@ -37,7 +37,6 @@ import type {
 } from "./kernel-answer.ts";
 import { KeyList, writeQuestion } from "./key-list.ts";
 import type { LinkThread } from "./link-thread.ts";
-import { attachToLoopback } from "./loopback-link.ts";
 
 const ROOT_LABEL_BYTES = 1;
 const MESSAGE_BYTES_MAX =

@@ -4,7 +4,7 @@
  * may change at any time: then all answers are forgotten.
  */
 
-import type { LocalSource } from "../../base/model/local-source.ts";
+import type { LocalSource } from "../../../base/model/local-source.ts";
 
 /** An answer that is the same for every client in the namespace until the names change. */
 export interface KernelAnswer {

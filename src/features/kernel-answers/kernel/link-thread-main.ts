@@ -4,10 +4,10 @@
 import { openSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
 
-import { reasonOf } from "../../base/lib/fault.ts";
-import { setNetworkNamespace } from "../libc.ts";
+import { reasonOf } from "../../../base/lib/fault.ts";
+import { setNetworkNamespace } from "../../../kernel/libc.ts";
 import type { LinkRequest, LinkResult } from "./link-thread.ts";
-import { attachToLoopback } from "./loopback-link.ts";
+import { attachToLoopback } from "../../../kernel/bpf.ts";
 
 const home = openSync("/proc/thread-self/ns/net", "r");
 

@@ -2,9 +2,9 @@
  * BriefTable: the kernel's table of answers that are valid for some seconds; all namespaces share it. The entries of a closed namespace are
  * deleted a little later, because a program may still be reading them.
  */
-import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
-import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../bpf.ts";
-import { closeQuietly } from "../libc.ts";
+import { Pool, type PoolLimits, type Share } from "../../../base/lib/share.ts";
+import { ElementWriter, MAP_FLAG, MAP_TYPE, createMap, deleteElements, readElement } from "../../../kernel/bpf.ts";
+import { closeQuietly } from "../../../kernel/libc.ts";
 import { BriefEntries, type BriefEntriesParts } from "./brief-entries.ts";
 import type { BriefBatch } from "./brief-batch.ts";
 import { BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES } from "./layout.ts";

@@ -6,11 +6,11 @@
  * An entry is never changed, and its memory is used again only after the generation of its space has ended. So the program notices if it
  * has read parts of two answers, and every answer belongs to one state of the names.
  */
-import type { ReplyStyle } from "../../base/model/behaviour.ts";
-import { inSlices } from "../../base/lib/slices.ts";
-import type { PoolLimits } from "../../base/lib/share.ts";
-import { MAP_FLAG, MAP_TYPE, createMap, loadProgram, putProgram } from "../bpf.ts";
-import { closeQuietly, mapShared } from "../libc.ts";
+import type { ReplyStyle } from "../../../base/model/behaviour.ts";
+import { inSlices } from "../../../base/lib/slices.ts";
+import type { PoolLimits } from "../../../base/lib/share.ts";
+import { MAP_FLAG, MAP_TYPE, createMap, loadProgram, putProgram } from "../../../kernel/bpf.ts";
+import { closeQuietly, mapShared } from "../../../kernel/libc.ts";
 import { AnswerTable, AnswerKinds } from "./answer-table.ts";
 import { BriefTable } from "./brief-table.ts";
 import { KernelSpace } from "./kernel-space.ts";

@@ -4,10 +4,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import type { BriefKernelAnswer } from "../../src/kernel/answers/kernel-answer.ts";
-import { AnswerKinds } from "../../src/kernel/answers/answer-table.ts";
-import { type BriefEntries, monotonicNs } from "../../src/kernel/answers/brief-entries.ts";
-import { BriefTable } from "../../src/kernel/answers/brief-table.ts";
+import type { BriefKernelAnswer } from "../../../src/features/kernel-answers/kernel/kernel-answer.ts";
+import { AnswerKinds } from "../../../src/features/kernel-answers/kernel/answer-table.ts";
+import { type BriefEntries, monotonicNs } from "../../../src/features/kernel-answers/kernel/brief-entries.ts";
+import { BriefTable } from "../../../src/features/kernel-answers/kernel/brief-table.ts";
 import {
   BRIEF_ENTRY,
   BRIEF_KEY,
@@ -15,8 +15,8 @@ import {
   COUNT_BYTES,
   KINDS,
   BATCH_SHIFT,
-} from "../../src/kernel/answers/layout.ts";
-import { TYPE } from "../support/scripted/builders.ts";
+} from "../../../src/features/kernel-answers/kernel/layout.ts";
+import { TYPE } from "../../support/scripted/builders.ts";
 
 const SECOND_NS = 1_000_000_000;
 // Fewer than a round may have.
