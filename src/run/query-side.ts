@@ -38,7 +38,7 @@ import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import { type UdpParts, TimeSlice } from "../query/listen/udp.ts";
 import { AnswerEra } from "../query/query-policy.ts";
 import { Meter } from "../query/record/meter.ts";
-import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
+import type { ForwardingRules } from "../query/lookup/forwarding-rules.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { ReplyBudget } from "../query/upstream/udp-socket.ts";

@@ -12,7 +12,7 @@ import { StoredName } from "../../base/model/label-table.ts";
 import { FOUND, MISS } from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
-import { LocalNames } from "../../query/policy/local-names.ts";
+import { LocalNames } from "../../query/lookup/local-names.ts";
 import type { KnownContainer } from "../causes/known-container.ts";
 import { namespaceOwner } from "../situation/find-container.ts";
 import type { ApiRequest } from "../server/http.ts";

@@ -28,7 +28,7 @@ import type { FailureRecord } from "../../base/model/query-record.ts";
 import type { FailureTable, FailureTables } from "../../query/failures/failure-table.ts";
 import type { QueryHistories } from "../../query/history/query-histories.ts";
 import type { Forward } from "../../query/ports.ts";
-import type { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
+import type { ForwardingRules } from "../../query/lookup/forwarding-rules.ts";
 import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/history-rings.ts";

@@ -22,7 +22,7 @@ import { lookup } from "../../control/explain/lookup.ts";
 import { type ContainerAccess, NO_FEATURE_FIELDS } from "../../control/situation/ports.ts";
 import type { SituationPorts } from "../../control/situation/situations.ts";
 import { LOCAL_ONLY_DEFAULTS } from "../../base/model/upstream-policy.ts";
-import { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
+import { ForwardingRules } from "../../query/lookup/forwarding-rules.ts";
 import { insideOf } from "./engine-ports.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { StoppedContainers } from "./stopped-containers.ts";

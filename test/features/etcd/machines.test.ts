@@ -11,7 +11,7 @@ import { LOCAL_SOURCES } from "../../../src/base/model/local-source.ts";
 import { StoredName } from "../../../src/base/model/label-table.ts";
 import { DECLARED } from "../../../src/base/model/visible-names.ts";
 import { DockerAnswerMemory } from "../../../src/query/client/docker-answer-memory.ts";
-import { LocalNames } from "../../../src/query/policy/local-names.ts";
+import { LocalNames } from "../../../src/query/lookup/local-names.ts";
 import { RemoteMembers } from "../../../src/features/etcd/machines.ts";
 import { TYPE } from "../../support/scripted/builders.ts";
 import { readName } from "../../unit/support/reply.ts";

@@ -7,7 +7,7 @@ import type { QueryReport } from "../../../src/api/queries.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import { LOCAL_ONLY_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
-import { ForwardingRules } from "../../../src/query/policy/forwarding-rules.ts";
+import { ForwardingRules } from "../../../src/query/lookup/forwarding-rules.ts";
 import { QueryDetails } from "../../../src/control/reports/query-details.ts";
 import type { SituationPorts } from "../../../src/control/situation/situations.ts";
 import { aContainer, aRoute, anEndpoint } from "../../support/scripted/builders.ts";

@@ -23,7 +23,7 @@ import type { Policy } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import { type WrittenRule, readRule } from "../model/policy-rule.ts";
 import { DockerAnswerMemory } from "../../../query/client/docker-answer-memory.ts";
-import { LocalNames } from "../../../query/policy/local-names.ts";
+import { LocalNames } from "../../../query/lookup/local-names.ts";
 import { findContainer, namespaceOwner } from "../../../control/situation/find-container.ts";
 import type { ControlPorts } from "../../../control/situation/ports.ts";
 

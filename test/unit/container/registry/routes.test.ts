@@ -17,7 +17,7 @@ import { LABEL_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
 import { parseRoute, serverText, NO_RULES } from "../../../../src/base/model/server-text.ts";
 import type { Route, Server, Upstreams } from "../../../../src/base/model/view.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
-import { routeOf } from "../../../../src/query/policy/forwarding-rules.ts";
+import { routeOf } from "../../../../src/query/lookup/forwarding-rules.ts";
 import { aContainer, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { aDirectory } from "../../support/names.ts";
 import { placed } from "../../support/reply.ts";

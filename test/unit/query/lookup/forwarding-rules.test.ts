@@ -7,7 +7,7 @@ import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/
 import { LOCAL_ONLY_DEFAULTS } from "../../../../src/base/model/upstream-policy.ts";
 import type { Upstreams } from "../../../../src/base/model/view.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
-import { ForwardingRules } from "../../../../src/query/policy/forwarding-rules.ts";
+import { ForwardingRules } from "../../../../src/query/lookup/forwarding-rules.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { TYPE, aClient, aQuery, aRoute, aView } from "../../../support/scripted/builders.ts";
 

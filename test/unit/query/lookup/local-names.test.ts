@@ -7,7 +7,7 @@ import { addressBytes, reverseLabels } from "../../../../src/base/model/address.
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { VisibleNetwork } from "../../../../src/container/names/docker/docker-names.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
-import { LocalNames } from "../../../../src/query/policy/local-names.ts";
+import { LocalNames } from "../../../../src/query/lookup/local-names.ts";
 import { aNetwork, aQuery, aView } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 
