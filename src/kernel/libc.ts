@@ -62,6 +62,7 @@ const c = {
   mmap: bind<(address: null, length: number, protection: number, flags: number, fd: number, offset: number) => unknown>(
     "void *mmap(void *address, size_t length, int protection, int flags, int fd, long offset)",
   ),
+  munmap: bind<(address: unknown, length: number) => number>("int munmap(void *address, size_t length)"),
   ifNameToIndex: bind<(name: string) => number>("unsigned int if_nametoindex(const char *name)"),
   prctl: bind<(option: number, argument: number, a: number, b: number, c: number) => number>(
     "int prctl(int option, unsigned long argument, unsigned long a, unsigned long b, unsigned long c)",
@@ -331,13 +332,24 @@ export function addressOf(memory: Uint8Array): number {
   return Number(koffi.address(memory));
 }
 
+const MAP_FAILED = 2n ** 64n - 1n;
+
+/** Whether this process may have so much more memory by its limits; not whether the machine has it. */
+export function mayAllocate(bytes: number): boolean {
+  const READ_AND_WRITE = 3;
+  const PRIVATE_ANONYMOUS_NORESERVE = 0x4022;
+  const memory = c.mmap(null, bytes, READ_AND_WRITE, PRIVATE_ANONYMOUS_NORESERVE, -1, 0);
+  if (memory === null || koffi.address(memory) === MAP_FAILED) return false;
+  c.munmap(memory, bytes);
+  return true;
+}
+
 /** Maps the first bytes of a file: what is written there is in the file at once, and outlives the process. */
 export function mapShared(fd: number, length: number): ArrayBuffer {
   const READ_AND_WRITE = 3;
   const SHARED = 1;
-  const FAILED = 2n ** 64n - 1n;
   const memory = c.mmap(null, length, READ_AND_WRITE, SHARED, fd, 0);
-  if (memory === null || koffi.address(memory) === FAILED) throw new SystemFault("mmap", lastErrno());
+  if (memory === null || koffi.address(memory) === MAP_FAILED) throw new SystemFault("mmap", lastErrno());
   return koffi.view(memory, length);
 }
 

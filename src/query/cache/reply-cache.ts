@@ -8,6 +8,7 @@
  */
 import { NAME_BYTES_MAX } from "../../base/dns/name.ts";
 import { Fault } from "../../base/lib/fault.ts";
+import { mayAllocate } from "../../kernel/libc.ts";
 import { CELL_COST, cellsFor } from "./cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 import { type CacheCounts, newCacheCounts } from "../record/meter.ts";
@@ -75,6 +76,8 @@ export class ReplyCache {
     this.#rowsMax = Math.floor(bytesMax / (ENTRY_COST + CELLS_EXPECTED * CELL_COST));
     const rows = this.#rowsMax + 1;
     try {
+      // Arrays are allocated until one of them fails, and what is left may then be too little for V8, which ends the process.
+      if (bytesMax > 0 && !mayAllocate(bytesMax)) throw new RangeError("the process may not have as much");
       this.#columns = new Columns(rows, this.#rowsMax * CELLS_EXPECTED);
       this.#buckets = new Int32Array(2 ** Math.ceil(Math.log2(rows)));
       this.#nextInBucket = new Int32Array(rows);

@@ -63,14 +63,20 @@ test("only the server that is meant is told, and its query never lacks that", ()
   const ours = withRecords(opt("0000"));
   for (const isOptOurs of [true, false]) {
     const message = isOptOurs ? ours : withRecords(opt("0000", LIE));
-    const plan = { message, questionEnd: END, isOptOurs, nameservers: [other, told], told: [undefined, OPTION] };
-    const sentTo = (nameserver: object, without: number): Buffer =>
-      messageFor(plan as unknown as UpstreamQueryPlan, { nameserver, without } as never, 0);
-    for (const without of [0, 1, 3]) {
-      const sent = sentTo(told, without);
+    const plan = {
+      message,
+      questionEnd: END,
+      isOptOurs,
+      nameservers: [other, told],
+      clientOptions: [undefined, OPTION],
+    };
+    const sentTo = (nameserver: object, omitted: number): Buffer =>
+      messageFor(plan as unknown as UpstreamQueryPlan, { nameserver, omitted } as never, 0);
+    for (const omitted of [0, 1, 3]) {
+      const sent = sentTo(told, omitted);
       assert.equal(decode(sent).additionals?.length, 1);
       assert.ok(sent.toString("hex").endsWith(Buffer.from(OPTION).toString("hex")));
-      assert.ok(!sentTo(other, without).toString("hex").includes("ac120002"));
+      assert.ok(!sentTo(other, omitted).toString("hex").includes("ac120002"));
       // So neither silence nor an error has it asked without.
       assert.equal(extrasOf(plan as unknown as UpstreamQueryPlan, sent, told as never) & 1, 0);
     }
