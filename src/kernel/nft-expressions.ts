@@ -139,6 +139,13 @@ export function maskBytes(mask: Uint8Array): Expression {
   });
 }
 
+/** Masks a loaded address of so many bytes to its first bits. */
+export function maskPrefix(length: number, prefix: number): Expression {
+  return maskBytes(
+    Uint8Array.from({ length }, (_, index) => (0xff00 >> Math.max(0, Math.min(8, prefix - index * 8))) & 0xff),
+  );
+}
+
 export function loadImmediate(value: Uint8Array, register: number = nft.NFT_REG_1): Expression {
   return expression("immediate", (w) => {
     w.u32(nft.NFTA_IMMEDIATE_DREG, register);

@@ -88,8 +88,9 @@ function contents(plan: TablePlan): NftCommand[] {
 
 function rulesOf(plan: TablePlan): NftCommand[] {
   const { family, chains } = plan;
+  const table = tableOf(plan);
   return chains.flatMap(({ name, rules }) =>
-    tableOf(plan).rules(
+    table.rules(
       name,
       rules.map(({ match, action }) => [matching(family, match), acting(family, action)]),
     ),

@@ -18,7 +18,7 @@ import {
   limit,
   loadMeta,
   loadPayload,
-  maskBytes,
+  maskPrefix,
   nativeU32,
   updateSet,
 } from "../../kernel/nft-expressions.ts";
@@ -189,18 +189,11 @@ function addressChains(family: IpFamily, { listening, links, allow }: LanAddress
       [loadMeta(nft.NFT_META_IIF), isOtherLink, refuse("link")],
       ...blocks.map(({ bytes, prefix }): Rule => [
         loadPayload({ base: nft.NETWORK_HEADER, offset: source, length }),
-        maskBytes(maskOf(length, prefix)),
+        maskPrefix(length, prefix),
         compare(bytes),
         goTo(limited),
       ]),
       refuse("source"),
     ]),
   ];
-}
-
-function maskOf(length: number, prefix: number): Uint8Array {
-  return Uint8Array.from({ length }, (_, index) => {
-    const left = Math.max(0, Math.min(8, prefix - index * 8));
-    return (0xff00 >> left) & 0xff;
-  });
 }

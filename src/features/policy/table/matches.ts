@@ -14,6 +14,7 @@ import {
   loadTracked,
   lookUp,
   maskBytes,
+  maskPrefix,
   nativeU32,
   networkU16,
   ofProtocol,
@@ -140,11 +141,7 @@ export function recordIn(set: string, length: AddressLength, timeoutMs: number):
 function inBlock({ bytes, prefix }: AddressBlock, load: (length: AddressLength) => Expression): Rule {
   if (prefix === 0) return [];
   const isWhole = prefix === bytes.length * 8;
-  return [load(lengthOf(bytes)), isWhole ? [] : [maskBytes(maskOf(bytes.length, prefix))], compare(bytes)];
-}
-
-function maskOf(length: number, prefix: number): Uint8Array {
-  return Uint8Array.from({ length }, (_, index) => (0xff00 >> Math.max(0, Math.min(8, prefix - index * 8))) & 0xff);
+  return [load(lengthOf(bytes)), isWhole ? [] : [maskPrefix(bytes.length, prefix)], compare(bytes)];
 }
 
 export function sentTo(block: AddressBlock, protocol?: number, port?: number): Rule {
