@@ -1,6 +1,6 @@
 /**
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
- * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
+ * container or the network sends is limited here, or in the limits.ts of a feature, and nowhere else.
  */
 
 /**
@@ -404,15 +404,6 @@ export const LIMITS = {
   /** Backoff of retries: starts at the first value and doubles up to the second. */
   retryFirstMs: 500,
   retryLastMs: 60_000,
-  /** Backoff where answers of the kernel did not arrive in a namespace; and its beginning after rules have changed there. */
-  kernelRetryFirstMs: 60_000,
-  kernelRetryAfterChangeMs: 1_000,
-  kernelRetryLastMs: 3_600_000,
-  /** The pause between two namespaces whose programs are attached: so other programs have the kernel's lock most of the time. */
-  kernelTurnPauseMs: 100,
-  /** The thread that attaches them ends so long after the last one: the first time, and at most. */
-  linkThreadIdleFirstMs: 5_000,
-  linkThreadIdleLastMs: 86_400_000,
   /** Namespaces verified at the same time; further ones wait. */
   verifyAtOnce: 64,
   /**
@@ -690,55 +681,8 @@ export const LIMITS = {
   hangSeconds: 8,
   watchedHangSeconds: 60,
 
-  /** Namespaces with answers in the kernel; answers until the names change, and for some seconds: in all, of one, of each whatever the others have. */
-  kernelAnswers: {
-    spaces: 4_096,
-    answers: { whole: 65_536, each: 16_384, always: 16 },
-    brief: { whole: 6_144, each: 3_072, always: 8 },
-  },
-  /**
-   * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and
-   * connections to it stay. And in one transaction, in which each container has the same share: more take over 10 ms to write and
-   * to apply, and the rest waits for the next one.
-   */
-  policyOpenAddresses: 4_096,
-  policyOpenedAtOnce: 256,
-  /**
-   * Addresses and aliases in an answer to a container with a policy, each of which is judged for every query that waits for it. One
-   * with more counts as unreadable. So many A records fill 64 KB; a chain of aliases has two records for each, with its DNAME.
-   */
-  policyAnswerAddresses: 4_096,
-  policyAnswerAliases: 32,
   /** Addresses of answers of which is kept whether they are the machine's: some 400 KB. With one more, all are looked up again. */
-  policyHostAddresses: 4_096,
-  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
-  policyRefusedAddresses: 256,
-  policyRefusedMs: 86_400_000,
-  /**
-   * Questions of a container with a policy that leave the machine in a minute, for each rule that allows them; twice as many at once.
-   * Each carries some bytes: what was chosen, and when. A name needs 4, for IPv4 and IPv6 where its addresses never live longer than
-   * `policyRecentMs`; the rest is for other types, options and TCP.
-   */
-  policyQuestionsPerMinute: 30,
-  /** Questions for a wildcard in a minute: for thirty such names. Each new name that it allows in a minute adds two, for IPv4 and IPv6. */
-  policyWildcardQuestionsPerMinute: 120,
-  /**
-   * How long the same query of a container with a policy gets the same answer, whatever its TTL, and an error of our own. So long
-   * does Java keep an address, too: a program can do with that where addresses change without notice.
-   */
-  policyRecentMs: 30_000,
-  policyRecentFailureMs: 5_000,
-  /** So long after a question has left, the same one counts as waiting for its answer: it joins the one in flight, also with a short time budget. */
-  policyJoinedMs: 500,
-  /** Memory for these answers of one container, some 300 of usual length; the one that was repeated least recently is dropped. */
-  policyRecentBytes: 128 * 1024,
-  /** How long what a container has asked lately counts after it has ended: starting again gives it no more questions. And so many such containers. */
-  policyFormerMs: 120_000,
-  policyFormer: 1_000,
-  /** What is kept of networks to close at boot: the file, networks in it, and blocks of each. A daemon has some dozens. */
-  closedNetworksBytes: 256 * 1024,
-  closedNetworks: 1_000,
-  closedNetworkBlocks: 16,
+  hostAddresses: 4_096,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240,

@@ -45,7 +45,7 @@ export class LocalAddresses {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const isLocal = this.#routes.arrivesHere(addressText(address));
-    if (this.#known.size >= LIMITS.policyHostAddresses) this.#known.clear();
+    if (this.#known.size >= LIMITS.hostAddresses) this.#known.clear();
     this.#known.set(key, isLocal);
     return isLocal;
   }

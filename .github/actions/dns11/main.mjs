@@ -888,15 +888,6 @@ var LIMITS = {
   /** Backoff of retries: starts at the first value and doubles up to the second. */
   retryFirstMs: 500,
   retryLastMs: 6e4,
-  /** Backoff where answers of the kernel did not arrive in a namespace; and its beginning after rules have changed there. */
-  kernelRetryFirstMs: 6e4,
-  kernelRetryAfterChangeMs: 1e3,
-  kernelRetryLastMs: 36e5,
-  /** The pause between two namespaces whose programs are attached: so other programs have the kernel's lock most of the time. */
-  kernelTurnPauseMs: 100,
-  /** The thread that attaches them ends so long after the last one: the first time, and at most. */
-  linkThreadIdleFirstMs: 5e3,
-  linkThreadIdleLastMs: 864e5,
   /** Namespaces verified at the same time; further ones wait. */
   verifyAtOnce: 64,
   /**
@@ -1160,55 +1151,8 @@ var LIMITS = {
   /** An event loop that is blocked for this long hangs, and the process is killed: where no keeper watches it, and where one does. */
   hangSeconds: 8,
   watchedHangSeconds: 60,
-  /** Namespaces with answers in the kernel; answers until the names change, and for some seconds: in all, of one, of each whatever the others have. */
-  kernelAnswers: {
-    spaces: 4096,
-    answers: { whole: 65536, each: 16384, always: 16 },
-    brief: { whole: 6144, each: 3072, always: 8 }
-  },
-  /**
-   * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and
-   * connections to it stay. And in one transaction, in which each container has the same share: more take over 10 ms to write and
-   * to apply, and the rest waits for the next one.
-   */
-  policyOpenAddresses: 4096,
-  policyOpenedAtOnce: 256,
-  /**
-   * Addresses and aliases in an answer to a container with a policy, each of which is judged for every query that waits for it. One
-   * with more counts as unreadable. So many A records fill 64 KB; a chain of aliases has two records for each, with its DNAME.
-   */
-  policyAnswerAddresses: 4096,
-  policyAnswerAliases: 32,
   /** Addresses of answers of which is kept whether they are the machine's: some 400 KB. With one more, all are looked up again. */
-  policyHostAddresses: 4096,
-  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
-  policyRefusedAddresses: 256,
-  policyRefusedMs: 864e5,
-  /**
-   * Questions of a container with a policy that leave the machine in a minute, for each rule that allows them; twice as many at once.
-   * Each carries some bytes: what was chosen, and when. A name needs 4, for IPv4 and IPv6 where its addresses never live longer than
-   * `policyRecentMs`; the rest is for other types, options and TCP.
-   */
-  policyQuestionsPerMinute: 30,
-  /** Questions for a wildcard in a minute: for thirty such names. Each new name that it allows in a minute adds two, for IPv4 and IPv6. */
-  policyWildcardQuestionsPerMinute: 120,
-  /**
-   * How long the same query of a container with a policy gets the same answer, whatever its TTL, and an error of our own. So long
-   * does Java keep an address, too: a program can do with that where addresses change without notice.
-   */
-  policyRecentMs: 3e4,
-  policyRecentFailureMs: 5e3,
-  /** So long after a question has left, the same one counts as waiting for its answer: it joins the one in flight, also with a short time budget. */
-  policyJoinedMs: 500,
-  /** Memory for these answers of one container, some 300 of usual length; the one that was repeated least recently is dropped. */
-  policyRecentBytes: 128 * 1024,
-  /** How long what a container has asked lately counts after it has ended: starting again gives it no more questions. And so many such containers. */
-  policyFormerMs: 12e4,
-  policyFormer: 1e3,
-  /** What is kept of networks to close at boot: the file, networks in it, and blocks of each. A daemon has some dozens. */
-  closedNetworksBytes: 256 * 1024,
-  closedNetworks: 1e3,
-  closedNetworkBlocks: 16,
+  hostAddresses: 4096,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240

@@ -2,7 +2,7 @@ import { release } from "node:os";
 
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { ownSlice } from "../../base/lib/slices.ts";
-import { LIMITS } from "../../base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "./limits.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { ExtraPlace, NamespaceExtra, ServedExtra } from "../../container/attach/namespace-extra.ts";
@@ -71,7 +71,7 @@ export function open({ settings, log, observe, countRepeated, denyCalls }: RunCo
 
 /** Attached once where nothing is, so that what is missing is found before any container depends on it. */
 function loaded(runner: NamespaceRunner): KernelAnswers {
-  const kernelAnswers = new KernelAnswers(LIMITS.kernelAnswers);
+  const kernelAnswers = new KernelAnswers(KERNEL_ANSWER_LIMITS);
   try {
     runner.withinScratch(() => {
       const space = kernelAnswers.open();

@@ -12,6 +12,7 @@ import { NO_JITTER, backoffMs } from "../../base/lib/retry.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "./limits.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { ExtraNamespace, ExtraPlace, ServedExtra } from "../../container/attach/namespace-extra.ts";
 import { CONTAINER_CAPTURE, type Capture, DOCKER_RESOLVER } from "../../container/capture/capture.ts";
@@ -316,7 +317,7 @@ export class Turns {
       } catch (error) {
         guard.report(error, "attach");
       }
-      await sleep(LIMITS.kernelTurnPauseMs, undefined, { ref: false });
+      await sleep(KERNEL_ANSWER_LIMITS.attachPauseMs, undefined, { ref: false });
     }
     this.#isTaking = false;
   }
@@ -334,7 +335,7 @@ export class KernelRetry {
 
   /** It does not work now. Failures count until there has been none for a long time. */
   fail(nowMs = performance.now()): void {
-    const isFirst = nowMs - this.#failedMs > 2 * LIMITS.kernelRetryLastMs;
+    const isFirst = nowMs - this.#failedMs > 2 * KERNEL_ANSWER_LIMITS.retryLastMs;
     this.#failures = isFirst ? 1 : this.#failures + 1;
     this.#failedMs = nowMs;
     this.#isHurried = false;
@@ -355,8 +356,8 @@ export class KernelRetry {
     // After the first failure a change is followed at once.
     const steps = this.#isHurried ? this.#failures - 2 : this.#failures - 1;
     if (steps < 0) return true;
-    const firstMs = this.#isHurried ? LIMITS.kernelRetryAfterChangeMs : LIMITS.kernelRetryFirstMs;
-    return nowMs - this.#failedMs >= backoffMs(steps, firstMs, LIMITS.kernelRetryLastMs, NO_JITTER);
+    const firstMs = this.#isHurried ? KERNEL_ANSWER_LIMITS.retryAfterChangeMs : KERNEL_ANSWER_LIMITS.retryFirstMs;
+    return nowMs - this.#failedMs >= backoffMs(steps, firstMs, KERNEL_ANSWER_LIMITS.retryLastMs, NO_JITTER);
   }
 }
 

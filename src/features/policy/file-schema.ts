@@ -15,13 +15,13 @@ import {
   isPolicyName,
   parseScope,
   POLICY_DEFAULTS,
-  POLICY_LIMITS,
 } from "./model/policy.ts";
 import { policyWarnings } from "./model/policy-warnings.ts";
 import { type PolicyRule, type WrittenRule, readRule } from "./model/policy-rule.ts";
 import { BadSettings } from "../../config/bad-settings.ts";
 import { type Read, byName, count, duration, listOf, mapOf, oneOf, quoteValue } from "../../config/kinds.ts";
 import { type Document, keyPlace } from "../../config/file/document.ts";
+import { POLICY_LIMITS } from "./model/limits.ts";
 
 const SECOND_MS = 1_000;
 

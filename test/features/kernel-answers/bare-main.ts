@@ -3,7 +3,7 @@
 
 import { release } from "node:os";
 
-import { LIMITS } from "../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../src/features/kernel-answers/limits.ts";
 import { codeOf, reasonOf } from "../../../src/base/lib/fault.ts";
 import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
 import { fuzzKernel } from "./fuzz/kernel-run.ts";
@@ -24,7 +24,7 @@ function outcome(): BareOutcome {
 
 /** A code. */
 function whyNotAttached(): string | null {
-  const kernel = new KernelAnswers(LIMITS.kernelAnswers);
+  const kernel = new KernelAnswers(KERNEL_ANSWER_LIMITS);
   try {
     kernel.open()?.attach();
     return null;

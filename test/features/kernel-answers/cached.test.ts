@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LIMITS } from "../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../src/features/kernel-answers/limits.ts";
 import { ClientAnswers } from "../../../src/features/kernel-answers/client-answers.ts";
 import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
 import type { KernelSpace } from "../../../src/features/kernel-answers/kernel/kernel-space.ts";
@@ -43,7 +43,7 @@ const TICK_MS = 12;
 // So often that what is as likely as three others happens.
 const MANY = 200;
 
-const kernel = new KernelAnswers(LIMITS.kernelAnswers);
+const kernel = new KernelAnswers(KERNEL_ANSWER_LIMITS);
 
 interface ReplyScript {
   readonly rcode?: number;

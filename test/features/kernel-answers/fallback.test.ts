@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import { CONTAINER_MODE } from "../../../src/container/attach/attach-mode.ts";
 import { Attachment } from "../../../src/container/attach/attachment.ts";
 import { CONTAINER_CAPTURE, DOCKER_REDIRECT } from "../../../src/container/capture/capture.ts";
-import { LIMITS } from "../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../src/features/kernel-answers/limits.ts";
 import type { ExtraPlace, NamespaceExtra } from "../../../src/container/attach/namespace-extra.ts";
 import { NamespaceAnswers } from "../../../src/features/kernel-answers/namespace-answers.ts";
 import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
@@ -24,7 +24,7 @@ const PENDING = { by: "process", reason: "not probed yet", isPending: true };
 const NOT_ARRIVED = { by: "process", reason: "an answer of the kernel did not arrive" };
 
 const attaching = new Attachments();
-const kernelAnswers = new KernelAnswers({ ...LIMITS.kernelAnswers, spaces: 4 });
+const kernelAnswers = new KernelAnswers({ ...KERNEL_ANSWER_LIMITS, spaces: 4 });
 
 after(() => {
   kernelAnswers.close();

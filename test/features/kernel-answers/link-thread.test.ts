@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { closeSync, openSync, readdirSync } from "node:fs";
 import { after, test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../src/features/kernel-answers/limits.ts";
 import { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
 import type { KernelSpace } from "../../../src/features/kernel-answers/kernel/kernel-space.ts";
@@ -18,7 +18,7 @@ import { Clock } from "../../unit/support/clock.ts";
 
 const NONE = 0;
 const runner = new NamespaceRunner();
-const kernel = new KernelAnswers(LIMITS.kernelAnswers);
+const kernel = new KernelAnswers(KERNEL_ANSWER_LIMITS);
 
 after(() => {
   kernel.close();
@@ -71,7 +71,7 @@ test("the thread ends when there has been nothing to attach for a while, which i
     closeSync(await links.attach({ namespace: place.fd, program: space.program }));
   const before = await threads();
   for (const times of [1, 2, 4]) {
-    const idleMs = times * LIMITS.linkThreadIdleFirstMs;
+    const idleMs = times * KERNEL_ANSWER_LIMITS.threadIdleFirstMs;
     {
       using clock = new Clock();
       await attach();

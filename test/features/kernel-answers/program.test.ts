@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
 import { Fault, reasonOf } from "../../../src/base/lib/fault.ts";
-import { LIMITS } from "../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../src/features/kernel-answers/limits.ts";
 import type { VisibleNames } from "../../../src/base/model/visible-names.ts";
 import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
 import type { KernelSpace } from "../../../src/features/kernel-answers/kernel/kernel-space.ts";
@@ -26,7 +26,7 @@ const MANY_SPACES = 300;
 const OWN_MARK = 0xd110_0001;
 const COOKIE: readonly (readonly [number, Buffer])[] = [[10, Buffer.of(1, 2, 3, 4, 5, 6, 7, 8)]];
 
-const kernel = new KernelAnswers(LIMITS.kernelAnswers);
+const kernel = new KernelAnswers(KERNEL_ANSWER_LIMITS);
 const into = Buffer.alloc(70_000);
 
 function openSpace(t: TestContext): KernelSpace {
@@ -87,7 +87,7 @@ test("plain queries for local names are answered by the kernel once the process 
 });
 
 test("each of many spaces has its own answers, those that were opened first as well", (t) => {
-  const many = new KernelAnswers(LIMITS.kernelAnswers);
+  const many = new KernelAnswers(KERNEL_ANSWER_LIMITS);
   t.after(() => many.close());
   const spaces = Array.from({ length: MANY_SPACES }, () => many.open());
   const query = aQuery({ name: "web", type: TYPE.A });
@@ -268,7 +268,7 @@ test("a namespace has its share, then the process answers; what is forgotten mak
   const small = new KernelAnswers({
     spaces: 2,
     answers: { whole: 6, each: 4, always: 2 },
-    brief: LIMITS.kernelAnswers.brief,
+    brief: KERNEL_ANSWER_LIMITS.brief,
   });
   t.after(() => small.close());
   const [greedy, modest] = [small.open() as KernelSpace, small.open() as KernelSpace];

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../src/features/kernel-answers/limits.ts";
 import { TYPE } from "../../../src/base/dns/record-type.ts";
 import type { AnswerKind } from "../../../src/features/kernel-answers/kernel/kernel-answer.ts";
 import type { QueryNames } from "../../../src/base/model/query-record.ts";
@@ -46,7 +46,7 @@ interface Recorded {
 
 // A container whose queries the kernel answers, and those who read them.
 function recorded(t: TestContext, names: QueryNames = "full"): Recorded {
-  const kernel = new KernelAnswers({ ...LIMITS.kernelAnswers, spaces: 2 });
+  const kernel = new KernelAnswers({ ...KERNEL_ANSWER_LIMITS, spaces: 2 });
   t.after(() => kernel.close());
   const space = kernel.open() as KernelSpace;
   space.serve(PROCESS_PORT);

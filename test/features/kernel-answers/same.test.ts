@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../src/features/kernel-answers/limits.ts";
 import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { View } from "../../../src/base/model/view.ts";
 import { KernelAnswers } from "../../../src/features/kernel-answers/kernel/kernel-answers.ts";
@@ -53,7 +53,7 @@ const NAMES = [
 ];
 const TYPES = [TYPE.A, TYPE.AAAA, TYPE.PTR, TYPE.MX, TYPE.TXT, TYPE.SRV, TYPE.CNAME, 65, 255, 4711];
 
-const kernel = new KernelAnswers(LIMITS.kernelAnswers);
+const kernel = new KernelAnswers(KERNEL_ANSWER_LIMITS);
 
 function aRandomQuery(random: Random): Buffer {
   const spelled = [...random.pick(NAMES)].map((char) => (random.once(20) ? char.toUpperCase() : char)).join("");

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
 import { wireLabels } from "../../../src/base/dns/name.ts";
 import { StoredName } from "../../../src/base/model/label-table.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
@@ -13,6 +12,7 @@ import type { PolicySubject } from "../../../src/features/policy/book/assignment
 import { RefusalLog } from "../../../src/features/policy/book/refusal-log.ts";
 import { refusalOf } from "../../../src/features/policy/judge/refusal.ts";
 import type { Policy } from "../../../src/features/policy/model/policy.ts";
+import { POLICY_LIMITS } from "../../../src/features/policy/model/limits.ts";
 
 interface Given extends Partial<Omit<PolicySubject, "label">> {
   readonly id: string;
@@ -133,7 +133,7 @@ test("a container that starts again has asked what it has asked, for two minutes
   assert.equal(again.policy?.leave(name, true)?.reason, "questions");
   assert.equal(other.policy?.leave(name, true), undefined);
   again.close();
-  nowMs += LIMITS.policyFormerMs;
+  nowMs += POLICY_LIMITS.formerMs;
   const late = new Client();
   book.open(late, "a");
   assert.notEqual(late.policy, again.policy);

@@ -7,7 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
 import {
   closedNetworksPath,
   readClosedNetworks,
@@ -16,6 +15,7 @@ import {
 } from "../../../src/features/policy/boot/closed-networks.ts";
 import { readAddressBlock } from "../../../src/base/model/address.ts";
 import type { ClosedNetwork } from "../../../src/features/policy/model/policy.ts";
+import { POLICY_LIMITS } from "../../../src/features/policy/model/limits.ts";
 
 const root = mkdtempSync(join(tmpdir(), "d11-boot-"));
 after(() => rmSync(root, { recursive: true }));
@@ -63,12 +63,14 @@ test("what may close too much, or is something else, is refused with what is wro
     [
       {
         version: 1,
-        networks: [{ ...valid, blocks: Array.from({ length: LIMITS.closedNetworkBlocks + 1 }, () => "10.0.0.0/8") }],
+        networks: [
+          { ...valid, blocks: Array.from({ length: POLICY_LIMITS.closedNetworkBlocks + 1 }, () => "10.0.0.0/8") },
+        ],
       },
       /too many blocks/,
     ],
     [
-      { version: 1, networks: Array.from({ length: LIMITS.closedNetworks + 1 }, () => valid) },
+      { version: 1, networks: Array.from({ length: POLICY_LIMITS.closedNetworks + 1 }, () => valid) },
       /more than 1000 networks/,
     ],
   ] as const) {
@@ -83,7 +85,7 @@ test("a file that is no file, too long, or that others may write is refused", as
   await writeClosedNetworks(shared, [AGENTS]);
   chmodSync(closedNetworksPath(shared), 0o622);
   symlinkSync(closedNetworksPath(shared), closedNetworksPath(link));
-  writeFileSync(closedNetworksPath(long), " ".repeat(LIMITS.closedNetworksBytes + 1), { mode: 0o600 });
+  writeFileSync(closedNetworksPath(long), " ".repeat(POLICY_LIMITS.closedNetworksBytes + 1), { mode: 0o600 });
   mkdirSync(closedNetworksPath(pipe));
   for (const folder of [shared, link, long, pipe])
     assert.throws(() => readClosedNetworks(folder), { code: "CLOSED_NETWORKS" });

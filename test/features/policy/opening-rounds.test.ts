@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
 import type { NftCommand } from "../../../src/kernel/nfnetlink.ts";
 import { OpenAddresses, OpeningRounds } from "../../../src/features/policy/table/open-addresses.ts";
+import { POLICY_LIMITS } from "../../../src/features/policy/model/limits.ts";
 
 const LIFE_MS = 600_000;
 
@@ -53,22 +53,22 @@ function openOf(mirror: OpenAddresses): number {
 }
 
 test("whoever opens very much waits for itself: others are in the next transaction, which has a limit", async () => {
-  const all = rounds.open(greedy, keys(0, LIMITS.policyOpenAddresses), LIFE_MS);
+  const all = rounds.open(greedy, keys(0, POLICY_LIMITS.openAddresses), LIFE_MS);
   await turn();
   const others = rounds.open(other, keys(0, 2), LIFE_MS);
   await endOne();
-  assert.equal(openOf(greedy), LIMITS.policyOpenedAtOnce);
+  assert.equal(openOf(greedy), POLICY_LIMITS.openedAtOnce);
   await endOne();
   await others;
-  assert.deepEqual([openOf(greedy), openOf(other)], [1.5 * LIMITS.policyOpenedAtOnce, 2]);
-  while (openOf(greedy) < LIMITS.policyOpenAddresses) await endOne();
+  assert.deepEqual([openOf(greedy), openOf(other)], [1.5 * POLICY_LIMITS.openedAtOnce, 2]);
+  while (openOf(greedy) < POLICY_LIMITS.openAddresses) await endOne();
   await all;
   assert.deepEqual(underWay, []);
 });
 
 test("answers of one container are opened in their order, and each is told when the last of its addresses is open", async () => {
   const told: number[] = [];
-  const counts = [1, LIMITS.policyOpenedAtOnce, 3];
+  const counts = [1, POLICY_LIMITS.openedAtOnce, 3];
   for (const [index, count] of counts.entries())
     void rounds.open(greedy, keys(1_000 * index, count), LIFE_MS)?.then(() => told.push(index));
   await endOne();
@@ -78,18 +78,18 @@ test("answers of one container are opened in their order, and each is told when 
 });
 
 test("a container opens no more at once than it may have open", async () => {
-  const most = rounds.open(greedy, keys(0, LIMITS.policyOpenAddresses), LIFE_MS);
+  const most = rounds.open(greedy, keys(0, POLICY_LIMITS.openAddresses), LIFE_MS);
   await assert.rejects(
     rounds.open(greedy, keys(100_000, 1), LIFE_MS) ?? assert.fail(),
     /more than 4096 addresses at once/,
   );
-  while (openOf(greedy) < LIMITS.policyOpenAddresses) await endOne();
+  while (openOf(greedy) < POLICY_LIMITS.openAddresses) await endOne();
   await most;
-  await assert.rejects(rounds.open(greedy, keys(200_000, LIMITS.policyOpenAddresses + 1), LIFE_MS) ?? assert.fail());
+  await assert.rejects(rounds.open(greedy, keys(200_000, POLICY_LIMITS.openAddresses + 1), LIFE_MS) ?? assert.fail());
 });
 
 test("what fails for one container opens for the others; the rest of its answer is not opened, and the next one is", async () => {
-  const failing = rounds.open(greedy, keys(0, 2 * LIMITS.policyOpenedAtOnce), LIFE_MS);
+  const failing = rounds.open(greedy, keys(0, 2 * POLICY_LIMITS.openedAtOnce), LIFE_MS);
   const next = rounds.open(greedy, keys(9_000, 1), LIFE_MS);
   const others = rounds.open(other, keys(0, 1), LIFE_MS);
   // Together, then each alone.

@@ -6,13 +6,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
 import { dataOf, dig, digMany } from "../../support/client/dig.ts";
 import { createNetwork, runContainer } from "../../support/engine/container.ts";
 import { ControlGroup } from "../../support/engine/control-group.ts";
 import { startEngine } from "../../support/engine/engine.ts";
 import { dns11, startDns11 } from "../../support/program/dns11.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
+import { POLICY_LIMITS } from "../../../src/features/policy/model/limits.ts";
 
 const POLICIES = `version: 1
 policies:
@@ -21,7 +21,7 @@ policies:
     mode: enforce
     allow: [exact.zero.test, other.zero.test, big.big.test]
 `;
-const BURST = 2 * LIMITS.policyQuestionsPerMinute;
+const BURST = 2 * POLICY_LIMITS.questionsPerMinute;
 const TRIES = 2 * BURST;
 
 for (const mode of [[], ["--strict"]]) {
@@ -74,7 +74,7 @@ for (const mode of [[], ["--strict"]]) {
       const types = Array.from({ length: TRIES }, (_, index) => ["exact.zero.test", `TYPE${1_000 + index}`]);
       const startMs = performance.now();
       const replies = await digMany(agent, "127.0.0.11", types);
-      const earned = Math.ceil(((performance.now() - startMs) / 60_000) * LIMITS.policyQuestionsPerMinute);
+      const earned = Math.ceil(((performance.now() - startMs) / 60_000) * POLICY_LIMITS.questionsPerMinute);
       const count = (await left()).length;
       assert.ok(count <= BURST + earned, `${count} of ${TRIES}, ${earned} earned meanwhile`);
       const refused = replies.filter(({ status }) => status === "NXDOMAIN");

@@ -8,9 +8,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
 import { LISTENER_MARKS } from "../../../src/base/model/listener-addresses.ts";
-import { POLICY_LIMITS } from "../../../src/features/policy/model/policy.ts";
 import { PolicyTable } from "../../../src/features/policy/table/policy-table.ts";
 import type { PacketSocket } from "../../support/packets/frames.ts";
 import {
@@ -26,6 +24,7 @@ import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
 import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes } from "./policed-network.ts";
 import { pause, waitFor } from "../../support/rig/wait.ts";
+import { POLICY_LIMITS } from "../../../src/features/policy/model/limits.ts";
 
 const KEEP_MS = 600_000;
 /** What goes by a neighbour comes later than the fence. */
@@ -301,7 +300,7 @@ test("as many rules and closed networks as there may be are in force", async () 
   }));
   const rules = [...denied, { isAllowed: true, block: block("192.0.2.0", 24) }];
   await table.apply(network.policed(policed, { rules }), [network.linkOf(policed)]);
-  const closed = Array.from({ length: LIMITS.closedNetworks }, (_each, index) => ({
+  const closed = Array.from({ length: POLICY_LIMITS.closedNetworks }, (_each, index) => ({
     name: `n${index}`,
     bridge: undefined,
     blocks: [block(`10.${100 + (index >> 8)}.${index & 255}.0`, 24), block(`fd00:${index.toString(16)}::`, 64)],

@@ -7,7 +7,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-import { LIMITS } from "../../../base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../limits.ts";
 import { NO_JITTER, backoffMs } from "../../../base/lib/retry.ts";
 import { trimMalloc } from "../../../kernel/malloc.ts";
 import { closeQuietly, duplicate } from "../../../kernel/libc.ts";
@@ -80,7 +80,12 @@ export class LinkThread {
   }
 
   get #idleMs(): number {
-    return backoffMs(this.#starts - 1, LIMITS.linkThreadIdleFirstMs, LIMITS.linkThreadIdleLastMs, NO_JITTER);
+    return backoffMs(
+      this.#starts - 1,
+      KERNEL_ANSWER_LIMITS.threadIdleFirstMs,
+      KERNEL_ANSWER_LIMITS.threadIdleLastMs,
+      NO_JITTER,
+    );
   }
 
   #start(): Worker {

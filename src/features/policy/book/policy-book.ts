@@ -6,7 +6,6 @@ import { isDeepStrictEqual } from "node:util";
 
 import { Fault } from "../../../base/lib/fault.ts";
 import { readPattern } from "../../../base/model/name-pattern.ts";
-import { LIMITS } from "../../../base/limits.ts";
 import { CompiledPolicy, type IsHosts } from "../judge/compiled-policy.ts";
 import type { OpenAddresses } from "../judge/given-answer.ts";
 import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/namespace-policy.ts";
@@ -15,6 +14,7 @@ import { POLICY_LABEL, type Policy, type PolicyMode } from "../model/policy.ts";
 import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy, type PolicySubject } from "./assignment.ts";
 import type { RefusedAddress } from "../table/policy-table.ts";
 import { RefusalLog } from "./refusal-log.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 interface FormerPolicy {
   readonly policy: NamespacePolicy;
@@ -363,9 +363,9 @@ class FormerPolicies {
 
   add(containerId: string, policy: NamespacePolicy, nowMs: number): void {
     this.#former.delete(containerId);
-    this.#former.set(containerId, { policy, untilMs: nowMs + LIMITS.policyFormerMs });
+    this.#former.set(containerId, { policy, untilMs: nowMs + POLICY_LIMITS.formerMs });
     for (const [id, { untilMs }] of this.#former) {
-      if (this.#former.size <= LIMITS.policyFormer && nowMs < untilMs) return;
+      if (this.#former.size <= POLICY_LIMITS.former && nowMs < untilMs) return;
       this.#former.delete(id);
     }
   }

@@ -5,11 +5,11 @@
 import { closeSync, constants, fstatSync, openSync, existsSync } from "node:fs";
 import { mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { LIMITS } from "../../../base/limits.ts";
 import { Fault, codeOf, reasonOf } from "../../../base/lib/fault.ts";
 import { readRegular } from "../../../kernel/regular-file.ts";
 import { type AddressBlock, blockText, readAddressBlock } from "../../../base/model/address.ts";
 import type { ClosedNetwork } from "../model/policy.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 const FILE = "closed-networks.json";
 const VERSION = 1;
@@ -73,18 +73,19 @@ function readOwn(path: string): string {
     if (uid === process.getuid?.() && (mode & OTHERS_MAY_WRITE) === 0) return fd;
     closeSync(fd);
     throw new Error("another user may write it");
-  }, LIMITS.closedNetworksBytes + 1);
+  }, POLICY_LIMITS.closedNetworksBytes + 1);
   return bytes.toString("utf8");
 }
 
 function networksIn(text: string): ClosedNetwork[] {
-  if (Buffer.byteLength(text) > LIMITS.closedNetworksBytes)
-    throw new Error(`it is longer than ${LIMITS.closedNetworksBytes} bytes`);
+  if (Buffer.byteLength(text) > POLICY_LIMITS.closedNetworksBytes)
+    throw new Error(`it is longer than ${POLICY_LIMITS.closedNetworksBytes} bytes`);
   const value: unknown = JSON.parse(text);
   if (!isRecord(value) || value["version"] !== VERSION || !Array.isArray(value["networks"]))
     throw new Error("it is not of this version of dns11");
   const networks = value["networks"] as unknown[];
-  if (networks.length > LIMITS.closedNetworks) throw new Error(`it has more than ${LIMITS.closedNetworks} networks`);
+  if (networks.length > POLICY_LIMITS.closedNetworks)
+    throw new Error(`it has more than ${POLICY_LIMITS.closedNetworks} networks`);
   return networks.map(networkIn);
 }
 
@@ -94,7 +95,7 @@ function networkIn(value: unknown): ClosedNetwork {
   if (typeof name !== "string" || !Array.isArray(blocks)) throw new Error("a network has no name, or no blocks");
   const isBridge = bridge === undefined || (typeof bridge === "string" && BRIDGE_NAME.test(bridge));
   if (!isBridge) throw new Error(`${JSON.stringify(bridge)} is no bridge`);
-  if (blocks.length > LIMITS.closedNetworkBlocks) throw new Error(`network "${name}" has too many blocks`);
+  if (blocks.length > POLICY_LIMITS.closedNetworkBlocks) throw new Error(`network "${name}" has too many blocks`);
   return { name, bridge, blocks: (blocks as unknown[]).map(blockIn) };
 }
 

@@ -7,7 +7,6 @@ import { EXTENDED_ERROR, errorOption } from "../../../base/dns/extended-error.ts
 import { u16, u32 } from "../../../base/dns/bytes.ts";
 import { HEADER_BYTES, SECTIONS, countAt } from "../../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES, DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../../base/dns/record.ts";
-import { LIMITS } from "../../../base/limits.ts";
 import { unmapped } from "../../../base/model/address.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
 import { StoredName } from "../../../base/model/label-table.ts";
@@ -17,6 +16,7 @@ import type { Refusal } from "../judge/refusal.ts";
 import { POINTER, pointerTarget } from "../../../base/dns/name.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
 import { resetNameSteps, skipName } from "../../../query/wire/name.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 /** What becomes of an answer. */
 type GateDecision =
@@ -56,13 +56,13 @@ export class AnswerGate {
         const address = unmapped(bytes);
         refusal = stricter(refusal, policy.address(address, isLocal));
         addresses.set(Buffer.from(address).toString("latin1"), address);
-        return ++count <= LIMITS.policyAnswerAddresses;
+        return ++count <= POLICY_LIMITS.answerAddresses;
       },
       target: (labels) => {
         const target = new StoredName(labels);
         targets.push(target);
         refusal = stricter(refusal, policy.target(target));
-        return targets.length <= LIMITS.policyAnswerAliases;
+        return targets.length <= POLICY_LIMITS.answerAliases;
       },
     });
     if (refusal !== undefined && !isPeek) note(policy, refusal, reply);

@@ -7,10 +7,10 @@ import { setU32, u16, u32 } from "../../../base/dns/bytes.ts";
 import { FLAGS_AT, HEADER_BYTES, SECTIONS, countAt } from "../../../base/dns/header.ts";
 import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../../base/dns/record.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
-import { LIMITS } from "../../../base/limits.ts";
 import type { AskedQuery, Transport } from "../../../query/query-policy.ts";
 import { foldName } from "../../../query/wire/bare-query.ts";
 import { resetNameSteps, skipName } from "../../../query/wire/name.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 interface RecentAnswer {
   /** With the id and the letter case of the query that it was for. */
@@ -33,7 +33,7 @@ export class RecentAnswers {
   /** Notes that the question is being forwarded. */
   asked(key: string, nowMs: number): void {
     for (const [earlier, sinceMs] of this.#askedMs) {
-      if (nowMs - sinceMs < LIMITS.policyJoinedMs) break;
+      if (nowMs - sinceMs < POLICY_LIMITS.joinedMs) break;
       this.#askedMs.delete(earlier);
     }
     this.#askedMs.set(key, nowMs);
@@ -42,7 +42,7 @@ export class RecentAnswers {
   /** Whether the question was just forwarded and has no answer yet; then the same question waits for that answer. */
   isAsked(key: string, nowMs: number): boolean {
     const sinceMs = this.#askedMs.get(key);
-    return sinceMs !== undefined && nowMs - sinceMs < LIMITS.policyJoinedMs;
+    return sinceMs !== undefined && nowMs - sinceMs < POLICY_LIMITS.joinedMs;
   }
 
   find(key: string, nowMs: number): RecentAnswer | undefined {
@@ -59,11 +59,11 @@ export class RecentAnswers {
     // A question whose answer is kept is forwarded only under a policy that just records.
     if (this.find(key, nowMs) !== undefined) return;
     this.#drop(key);
-    const forMs = isFailure ? LIMITS.policyRecentFailureMs : LIMITS.policyRecentMs;
+    const forMs = isFailure ? POLICY_LIMITS.recentFailureMs : POLICY_LIMITS.recentMs;
     this.#answers.set(key, { reply: Buffer.from(reply), isFailure, fromMs: nowMs, untilMs: nowMs + forMs });
     this.#bytes += bytesOf(key, reply);
     for (const oldest of this.#answers.keys()) {
-      if (this.#bytes <= LIMITS.policyRecentBytes) break;
+      if (this.#bytes <= POLICY_LIMITS.recentBytes) break;
       this.#drop(oldest);
     }
   }

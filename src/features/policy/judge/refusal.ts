@@ -5,7 +5,7 @@
 import type { Policy } from "../model/policy.ts";
 import { type PolicyRule, type Protocol, isWildcard } from "../model/policy-rule.ts";
 import { RateLimit } from "../../../base/lib/rate-limit.ts";
-import { LIMITS } from "../../../base/limits.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 export type RefusalReason =
   /** A rule of `deny`. */
@@ -138,8 +138,8 @@ const MINUTE_SECONDS = 60;
 const BURST_MINUTES = 2;
 
 function questionsPerMinute({ newNamesPerMinute }: Policy, rule: PolicyRule | undefined): number {
-  if (rule === undefined || !isWildcard(rule)) return LIMITS.policyQuestionsPerMinute;
-  return LIMITS.policyWildcardQuestionsPerMinute + QUESTIONS_PER_NAME * newNamesPerMinute;
+  if (rule === undefined || !isWildcard(rule)) return POLICY_LIMITS.questionsPerMinute;
+  return POLICY_LIMITS.wildcardQuestionsPerMinute + QUESTIONS_PER_NAME * newNamesPerMinute;
 }
 
 /**

@@ -115,15 +115,3 @@ export const POLICY_DEFAULTS = {
   newNamesPerMinute: 60,
   types: WILDCARD_TYPES,
 } as const satisfies Partial<Policy>;
-
-export const POLICY_LIMITS = {
-  /** Each is matched with each container whenever containers change. */
-  policies: 100,
-  rules: 2_000,
-  /** The kernel compares a new connection with each. */
-  enforcedBlocks: 500,
-  scopes: 50,
-  types: 30,
-  newNamesPerMinute: 10_000,
-  keepMs: 7 * 86_400_000,
-} as const;

@@ -3,7 +3,6 @@
  * a denial holds whatever a name was answered with.
  */
 import { type AddressBlock, readAddressBlock } from "../../../base/model/address.ts";
-import { LIMITS } from "../../../base/limits.ts";
 import type { NftCommand } from "../../../kernel/nfnetlink.ts";
 import * as nft from "../../../kernel/nft-constants.ts";
 import {
@@ -58,6 +57,7 @@ import {
   ofEtherType,
   toMac,
 } from "./matches.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 /** What a policy says about a block of addresses. */
 export interface FixedRule {
@@ -108,7 +108,7 @@ function setPlans(id: string, length: AddressLength): SetPlan[] {
   return [
     addressesPlan(addressSet(id, length), length, nft.NFT_SET_TIMEOUT),
     portsPlan(portSet(id, length), length, nft.NFT_SET_TIMEOUT),
-    portsPlan(seenSet(id, length), length, nft.NFT_SET_TIMEOUT | nft.NFT_SET_EVAL, LIMITS.policyRefusedAddresses),
+    portsPlan(seenSet(id, length), length, nft.NFT_SET_TIMEOUT | nft.NFT_SET_EVAL, POLICY_LIMITS.refusedAddresses),
   ];
 }
 
@@ -174,7 +174,7 @@ function judgingRules(container: PolicedContainer, lengths: readonly AddressLeng
 function refusingRules({ id, isEnforced }: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
   return [
     // A full set ends this rule, not the refusal.
-    ...lengths.map((length) => recordIn(seenSet(id, length), length, LIMITS.policyRefusedMs)),
+    ...lengths.map((length) => recordIn(seenSet(id, length), length, POLICY_LIMITS.refusedMs)),
     ...(isEnforced ? REJECTIONS : [[goTo(RECORDED_CHAIN)]]),
   ];
 }

@@ -2,10 +2,10 @@
  * OpenAddresses: what is open for one container, as the kernel has it: a mirror, so that an address with half its time left
  * costs nothing. It is bounded: the address that was opened first makes room, and connections to it stay.
  */
-import { LIMITS } from "../../../base/limits.ts";
 import type { NftCommand } from "../../../kernel/nfnetlink.ts";
 import type { SetElement } from "../../../kernel/nft-table.ts";
 import { type AddressLength, addressSet, portSet, setOfKey, TABLES } from "./layout.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 export class OpenAddresses {
   readonly #id: string;
@@ -48,7 +48,7 @@ export class OpenAddresses {
 
   /** The keys that make room for these, the first ones. */
   crowdedOut(added: ReadonlyMap<string, number>): string[] {
-    let excess = this.#ends.size - LIMITS.policyOpenAddresses;
+    let excess = this.#ends.size - POLICY_LIMITS.openAddresses;
     for (const key of added.keys()) if (!this.#ends.has(key)) excess++;
     const out: string[] = [];
     if (excess <= 0) return out;
@@ -150,8 +150,8 @@ export class OpeningRounds {
   async #add(mirror: OpenAddresses, keys: readonly string[], lifeMs: number): Promise<void> {
     const queue = this.#queues.get(mirror) ?? { requests: [], count: 0 };
     // Answers can have thousands of addresses.
-    if (queue.count + keys.length > LIMITS.policyOpenAddresses)
-      throw new Error(`the container opens more than ${LIMITS.policyOpenAddresses} addresses at once`);
+    if (queue.count + keys.length > POLICY_LIMITS.openAddresses)
+      throw new Error(`the container opens more than ${POLICY_LIMITS.openAddresses} addresses at once`);
     this.#queues.set(mirror, queue);
     queue.count += keys.length;
     const done = new Promise<void>((resolve, reject) =>
@@ -181,8 +181,8 @@ export class OpeningRounds {
 
   /** The same share of each container, in all as much as one transaction may hold; of very many, those that have waited longest. */
   #take(): Part[] {
-    const queues = [...this.#queues].slice(0, LIMITS.policyOpenedAtOnce);
-    const share = Math.floor(LIMITS.policyOpenedAtOnce / queues.length);
+    const queues = [...this.#queues].slice(0, POLICY_LIMITS.openedAtOnce);
+    const share = Math.floor(POLICY_LIMITS.openedAtOnce / queues.length);
     return queues.map(([mirror, queue]) => this.#takeOf(mirror, queue, share));
   }
 

@@ -8,10 +8,11 @@ import { unmappedBytesOf } from "../../../base/model/address.ts";
 import { FOREIGN_SOURCES, type LocalSourceKey, localSourceOf } from "../../../base/model/local-source.ts";
 import { isLiteralName, readPattern } from "../../../base/model/name-pattern.ts";
 import { isPrivate } from "../judge/compiled-policy.ts";
-import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy.ts";
+import { POLICY_DEFAULTS } from "../model/policy.ts";
 import { readRule } from "../model/policy-rule.ts";
 import { sharedBelow } from "../model/policy-warnings.ts";
 import type { ContainerTraffic, Traffic } from "./traffic.ts";
+import { POLICY_LIMITS } from "../model/limits.ts";
 
 /** A domain like co.uk, of which the list of shared domains does not have all. */
 const REGISTRY = /^(?:ac|co|com|edu|gob|gov|gv|info|ltd|mil|name|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
+import { KERNEL_ANSWER_LIMITS } from "../../../../src/features/kernel-answers/limits.ts";
 import type { Behaviour } from "../../../../src/base/model/behaviour.ts";
 import { KernelAnswers } from "../../../../src/features/kernel-answers/kernel/kernel-answers.ts";
 import type { KernelSpace } from "../../../../src/features/kernel-answers/kernel/kernel-space.ts";
@@ -23,7 +24,7 @@ const READ_ONCE_IN = 500;
 const PAYLOAD_BYTES_MAX = 3_000;
 
 export class KernelCheck {
-  readonly #kernel = new KernelAnswers({ ...LIMITS.kernelAnswers, spaces: 2 });
+  readonly #kernel = new KernelAnswers({ ...KERNEL_ANSWER_LIMITS, spaces: 2 });
   readonly #space = this.#kernel.open() as KernelSpace;
   readonly #histories = new QueryHistories("full");
   readonly #alone: Process;

@@ -20,6 +20,7 @@ import { AnswerGate } from "../../../../src/features/policy/gate/answer-gate.ts"
 import { PolicyGate } from "../../../../src/features/policy/gate/policy-gate.ts";
 import type { GivenAnswer, OpenAddresses } from "../../../../src/features/policy/judge/given-answer.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES } from "../../../../src/query/ports.ts";
+import { POLICY_LIMITS } from "../../../../src/features/policy/model/limits.ts";
 
 const SETTINGS = `version: 1
 policies:
@@ -192,9 +193,9 @@ test("a reply with more addresses or aliases than are judged counts as unreadabl
     return replyOf(TYPE.HTTPS, 1, () => Buffer.concat([parameter, Buffer.alloc(4 * count, 198)]));
   };
   for (const [made, max] of [
-    [addresses, LIMITS.policyAnswerAddresses],
-    [hints, LIMITS.policyAnswerAddresses],
-    [aliases, LIMITS.policyAnswerAliases],
+    [addresses, POLICY_LIMITS.answerAddresses],
+    [hints, POLICY_LIMITS.answerAddresses],
+    [aliases, POLICY_LIMITS.answerAliases],
   ] as const) {
     assert.equal(gate.pass(policy, made(max), false, false).kind, "give");
     assert.equal(gate.pass(policy, made(max + 1), false, false).kind, "fail");

@@ -5,14 +5,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { LIMITS } from "../../../../src/base/limits.ts";
 import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
 import { MODES, PolicedPath } from "../policed-path.ts";
 import { readReply } from "../../../unit/support/reply.ts";
 import type { UdpScript } from "../../../unit/support/upstreams.ts";
+import { POLICY_LIMITS } from "../../../../src/features/policy/model/limits.ts";
 
 const MINUTE_MS = 60_000;
-const PER_MINUTE = LIMITS.policyQuestionsPerMinute;
+const PER_MINUTE = POLICY_LIMITS.questionsPerMinute;
 const BURST = 2 * PER_MINUTE;
 const NXDOMAIN = 3;
 
@@ -107,14 +107,14 @@ for (const mode of MODES) {
     for (const [name, rcode] of Object.entries({ "exact.test": 0, "none.test": NXDOMAIN })) {
       const start = path.nowMs;
       for (let times = 0; times < 100; times++) {
-        path.nowMs = start + (times * LIMITS.policyRecentMs) / 101;
+        path.nowMs = start + (times * POLICY_LIMITS.recentMs) / 101;
         const reply = readReply(
           await path.ask(aQuery({ id: times, name: times % 2 === 0 ? name : name.toUpperCase() })),
         );
         assert.deepEqual([reply.id, reply.rcode], [times, rcode]);
       }
       assert.equal(path.left().length, 1, name);
-      path.nowMs = start + LIMITS.policyRecentMs;
+      path.nowMs = start + POLICY_LIMITS.recentMs;
       await path.ask(aQuery({ name }));
       assert.equal(path.left().length, 1, name);
     }
@@ -155,7 +155,7 @@ for (const mode of MODES) {
 
   test(`${mode}: so are reverse names of what was answered, and names that are known`, async () => {
     await using path = new PolicedPath(mode, { allow: ["10.0.0.0/8", "**.c.test"], newNamesPerMinute: 10 }, careless);
-    const perMinute = LIMITS.policyWildcardQuestionsPerMinute + 20;
+    const perMinute = POLICY_LIMITS.wildcardQuestionsPerMinute + 20;
     for (let index = 0; index < 3 * perMinute; index++)
       await path.ask(aQuery({ name: `${index % 250}.${Math.trunc(index / 250)}.0.10.in-addr.arpa`, type: TYPE.PTR }));
     assert.equal(path.left().length, BURST);
@@ -253,7 +253,7 @@ test("an error of ours is repeated for some seconds", async () => {
     for (let times = 0; times < 20; times++)
       assert.equal(readReply(await path.ask(aQuery({ name: "exact.test" }))).rcode, 2);
     assert.equal(path.left().length, 1);
-    path.nowMs += LIMITS.policyRecentFailureMs;
+    path.nowMs += POLICY_LIMITS.recentFailureMs;
     await path.ask(aQuery({ name: "exact.test" }));
     assert.equal(path.left().length, 1);
   }

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../../src/base/limits.ts";
 import { RecentAnswers } from "../../../../src/features/policy/gate/recent-answers.ts";
+import { POLICY_LIMITS } from "../../../../src/features/policy/model/limits.ts";
 
 const REPLY = Buffer.alloc(1_000);
 
@@ -17,13 +17,13 @@ test("answers take so much memory, and those that are repeated least recently ar
     assert.notEqual(recent.find("often", 0), undefined);
   }
   const kept = Array.from({ length: count }, (_, index) => recent.find(`n${index}`, 0)).filter(Boolean).length;
-  assert.ok(kept > 50 && kept * REPLY.length < LIMITS.policyRecentBytes, `${kept} are kept`);
+  assert.ok(kept > 50 && kept * REPLY.length < POLICY_LIMITS.recentBytes, `${kept} are kept`);
   assert.notEqual(recent.find(`n${count - 1}`, 0), undefined);
 });
 
 test("an answer that is too long for that is not kept, and takes nothing", () => {
   const recent = new RecentAnswers();
-  recent.keep("long", Buffer.alloc(LIMITS.policyRecentBytes), false, 0);
+  recent.keep("long", Buffer.alloc(POLICY_LIMITS.recentBytes), false, 0);
   assert.equal(recent.find("long", 0), undefined);
   for (let index = 0; index < 50; index++) recent.keep(`n${index}`, REPLY, false, 0);
   assert.notEqual(recent.find("n0", 0), undefined);
@@ -32,9 +32,9 @@ test("an answer that is too long for that is not kept, and takes nothing", () =>
 test("an answer that is kept stays as it is, and a failure for less time", () => {
   const recent = new RecentAnswers();
   recent.keep("a", REPLY, false, 0);
-  recent.keep("a", Buffer.alloc(5), false, LIMITS.policyRecentMs - 1);
-  assert.equal(recent.find("a", LIMITS.policyRecentMs - 1)?.reply.length, REPLY.length);
-  assert.equal(recent.find("a", LIMITS.policyRecentMs), undefined);
+  recent.keep("a", Buffer.alloc(5), false, POLICY_LIMITS.recentMs - 1);
+  assert.equal(recent.find("a", POLICY_LIMITS.recentMs - 1)?.reply.length, REPLY.length);
+  assert.equal(recent.find("a", POLICY_LIMITS.recentMs), undefined);
   recent.keep("b", REPLY, true, 0);
-  assert.equal(recent.find("b", LIMITS.policyRecentFailureMs), undefined);
+  assert.equal(recent.find("b", POLICY_LIMITS.recentFailureMs), undefined);
 });
