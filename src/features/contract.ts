@@ -274,7 +274,7 @@ interface ForContainers {
   changesFiles?(fact: ContainerFact): boolean;
   /** The search list that a container asks for, for a feature that writes its resolv.conf in another way. */
   searchListOf?(fact: ContainerFact): SearchList | undefined;
-  /** What holds containers to what they may ask and reach; of several features the first one's counts. */
+  /** What holds containers to what they may ask and reach, from `engine` on; of several features the first one's counts. */
   readonly policing?: Policing | undefined;
   /** Whether all that it serves is served, or it is known why not. */
   readonly isSettled?: boolean;

@@ -212,6 +212,16 @@ export function limit(rate: number, burst: number): Expression {
   });
 }
 
+/** A rule of the machine has given the connection another destination, as for a published port or a service of a cluster. */
+export const isTranslated: Rule = compareTranslation(nft.NFT_CMP_NEQ);
+
+/** It still has the destination that it was sent to. */
+export const isUntranslated: Rule = compareTranslation(nft.NFT_CMP_EQ);
+
+function compareTranslation(operation: number): Rule {
+  return [loadTracked(nft.NFT_CT_STATUS), maskBytes(nativeU32(nft.IPS_DST_NAT)), compare(nativeU32(0), operation)];
+}
+
 /** Registers with kernel numbers, as opposed to packet data, are in host byte order. */
 export function nativeU16(value: number): Uint8Array {
   return new Uint8Array(Uint16Array.of(value).buffer);

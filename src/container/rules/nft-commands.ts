@@ -12,11 +12,11 @@ import {
   counter,
   drop,
   expression,
+  isTranslated,
+  isUntranslated,
   loadImmediate,
   loadMeta,
   loadPayload,
-  loadTracked,
-  maskBytes,
   nativeU16,
   nativeU32,
   nativeU64,
@@ -37,7 +37,6 @@ export const ADDRESSES = {
   ip6: { source: 8, destination: 24, length: 16 },
 } as const;
 const LOOPBACK_FIRST_OCTET = 127;
-const NOT_TRANSLATED = 0;
 /** linux/netfilter/xt_string.h */
 const STRING_MATCH_REVISION = 1;
 const STRING_MATCH_BYTES_MAX = 128;
@@ -137,10 +136,8 @@ function matching(family: IpFamily, match: Match): Rule {
   if (match.bytes !== undefined) rule.push(matchString(match.bytes, STRING_MATCH_IGNORES_CASE));
   if (match.lacksBytes !== undefined)
     rule.push(matchString(match.lacksBytes, STRING_MATCH_IGNORES_CASE | STRING_MATCH_INVERTS));
-  if (match.isNotDnat === true || match.isDnat === true) {
-    rule.push(loadTracked(nft.NFT_CT_STATUS), maskBytes(nativeU32(nft.IPS_DST_NAT)));
-    rule.push(compare(nativeU32(NOT_TRANSLATED), match.isDnat === true ? nft.NFT_CMP_NEQ : undefined));
-  }
+  if (match.isDnat === true) rule.push(isTranslated);
+  else if (match.isNotDnat === true) rule.push(isUntranslated);
   return rule;
 }
 

@@ -67,6 +67,7 @@ export class EngineSide implements ContainerSide {
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
   readonly features: readonly Running[];
+  readonly policing: Policing | undefined;
   readonly births: SandboxBirths;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
@@ -93,6 +94,7 @@ export class EngineSide implements ContainerSide {
       networkOf: (id) => this.directory.network(id),
     });
     this.#openFeatures();
+    this.policing = this.features.find(({ policing }) => policing !== undefined)?.policing;
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf, unserved: (id) => this.namespaceOf(id)?.unserved });
     this.#events = new EngineEvents({
@@ -242,10 +244,6 @@ export class EngineSide implements ContainerSide {
   #closeFiles(): void {
     for (const each of [this.hostUpstreams, this.files, this.policing, this.births, this.links, this.#clusterDns])
       each?.close();
-  }
-
-  get policing(): Policing | undefined {
-    return this.features.find(({ policing }) => policing !== undefined)?.policing;
   }
 
   outsiders(): readonly Outsiders[] {

@@ -60,16 +60,6 @@ export function inState(states: number): Rule {
 /** Sent by the end that the connection was opened to. */
 export const isReply: Rule = [loadTracked(nft.NFT_CT_DIRECTION), compare(Buffer.of(nft.IP_CT_DIR_REPLY))];
 
-/** A published port or a service of a cluster has given it another destination. */
-export const isTranslated: Rule = compareTranslation(nft.NFT_CMP_NEQ);
-
-/** It still has the destination that it was sent to. */
-export const isUntranslated: Rule = compareTranslation(nft.NFT_CMP_EQ);
-
-function compareTranslation(operation: number): Rule {
-  return [loadTracked(nft.NFT_CT_STATUS), maskBytes(nativeU32(nft.IPS_DST_NAT)), compare(nativeU32(0), operation)];
-}
-
 /** The address that it has now belongs to one host elsewhere: it is not the machine's, no group's, and no network's. */
 export const goesElsewhere: Rule = [loadDestinationType(), compare(nativeU32(RTN_UNICAST))];
 
