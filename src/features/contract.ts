@@ -37,10 +37,10 @@ import type { Engine } from "../container/watch/engine.ts";
 import type { HostUpstreams } from "../container/watch/host-upstreams.ts";
 import type { LateHooks } from "../container/watch/late-containers.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import type { PolicyRefusal } from "../control/causes/situation.ts";
+import type { Refusal } from "../control/causes/situation.ts";
 import type { QueryReader } from "../control/history/query-reader.ts";
 import type { Routes } from "../control/server/http.ts";
-import type { ControlPorts, FailedName } from "../control/situation/ports.ts";
+import type { AskedName, ControlPorts, FailedName } from "../control/situation/ports.ts";
 import type { Within } from "../kernel/net-namespace.ts";
 import type { SystemCall } from "../kernel/system-calls.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
@@ -229,8 +229,8 @@ export interface Running extends ForContainers {
   explained?(containers: readonly ContainerFact[]): Partial<Explanation>;
   /** Why a name fails, where it knows more than the servers say. */
   causeOf?(failed: FailedName): Cause | undefined;
-  /** Whether it refuses a name to a container now, by a judgement that is also one about queries. */
-  refusalOf?(containerId: string, name: string, type: number): PolicyRefusal | undefined;
+  /** Whether it refuses a name to a container now, by a judgement that is also one about queries; then this is why the name fails. */
+  refusalOf?(asked: AskedName): Refusal | undefined;
   /** Its fields of the report of failures; `isMeant` chooses containers. */
   failures?(isMeant: (containerId: string) => boolean): Partial<FailuresReport>;
   metrics?(): readonly Family[];

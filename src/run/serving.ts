@@ -70,9 +70,9 @@ function fieldsOf(features: readonly Running[]): ControlPorts["containers"]["ofF
       }
       return undefined;
     },
-    refusal: (...asked) => {
+    refusal: (asked) => {
       for (const each of features) {
-        const found = each.refusalOf?.(...asked);
+        const found = each.refusalOf?.(asked);
         if (found !== undefined) return found;
       }
       return undefined;

@@ -4,7 +4,6 @@
  */
 import type { Cause, CauseCode } from "../../api/causes.ts";
 import { bareName } from "../../base/dns/name.ts";
-import { commandOf } from "../../base/lib/text.ts";
 import { resolverCauses, searchCauses } from "./client-causes.ts";
 import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCauses } from "./container-causes.ts";
 import { lostAliasCauses } from "./lost-aliases.ts";
@@ -13,7 +12,6 @@ import { connectCommand, joinNetwork, moveCause } from "./reconnect.ts";
 import { type Situation, cause, isSingleLabel } from "./situation.ts";
 import { dockerCauses, upstreamCauses } from "./upstream-causes.ts";
 
-const ALLOW_FOR = "15m";
 /** Containers of one name of which it is said. */
 const APART_MAX = 2;
 
@@ -71,7 +69,8 @@ function shadowCauses(situation: Situation): Cause[] {
 }
 
 function failureCauses(situation: Situation): Cause[] {
-  if (situation.policy?.isCertain === true) return policyCauses(situation);
+  const { refusal } = situation;
+  if (refusal?.isCertain === true) return [refusal.cause];
   const causes = containerCauses(situation);
   if (causes.length > 0) return causes;
   const others = [
@@ -85,8 +84,7 @@ function failureCauses(situation: Situation): Cause[] {
   // A name with dots that resembles a container's is more likely one of the outside world.
   const similar = isSingle ? similarCauses(situation) : [];
   if (similar.length > 0) return similar;
-  const refused = policyCauses(situation);
-  if (refused.length > 0) return refused;
+  if (refusal !== undefined) return [refusal.cause];
   const upstream = upstreamCauses(situation);
   // That the name does not exist would be wrong, and that its servers are down is more than this.
   const isOfName = upstream.every(({ code }) => OF_NAME.has(code));
@@ -148,14 +146,4 @@ function apartCauses({ name, client, apart = [], ...known }: Situation): Cause[]
     const lastingFix = joinNetwork(target, joinable, known);
     return cause("kept-apart", sentence, { about, fix: connectCommand(target, joinable, known), lastingFix });
   });
-}
-
-/** A policy refuses the name, so that it fails on purpose. */
-function policyCauses({ policy, name, client }: Situation): Cause[] {
-  if (policy === undefined) return [];
-  const sentence = `"${name}" is refused to ${client.name} by ${policy.text}`;
-  if (!policy.isForName)
-    return [cause("policy-denied", sentence, { advice: "if it is wanted, change the policy, and dns11 reload" })];
-  const fix = commandOf("dns11", "policy", "allow", bareName(name), "--in", client.name, "--for", ALLOW_FOR);
-  return [cause("policy-denied", sentence, { fix })];
 }

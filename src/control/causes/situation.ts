@@ -71,13 +71,11 @@ export interface ApartPlace {
   readonly joinable: string | undefined;
 }
 
-export interface PolicyRefusal {
-  /** The rule, or what takes its place, with file and line. */
-  readonly text: string;
+/** A name that fails on purpose. */
+export interface Refusal {
+  readonly cause: Cause;
   /** No source of this machine has a say in it, so nothing else is the cause. */
   readonly isCertain: boolean;
-  /** An operator may allow the name for a while. */
-  readonly isForName: boolean;
 }
 
 /** The `failure` of a name that could not be queried: whether it fails is not known. */
@@ -106,8 +104,8 @@ export interface Situation {
   readonly apart?: readonly ApartPlace[] | undefined;
   /** Why the name is not forwarded: only Docker's resolver may know it. */
   readonly held?: HeldName | undefined;
-  /** A policy refuses the name now. */
-  readonly policy?: PolicyRefusal | undefined;
+  /** A feature refuses the name now. */
+  readonly refusal?: Refusal | undefined;
   /** The answer is a local decision about a special name. */
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;

@@ -33,7 +33,7 @@ import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/history-rings.ts";
 import type { QueryReader } from "../history/query-reader.ts";
-import type { PolicyRefusal } from "../causes/situation.ts";
+import type { Refusal } from "../causes/situation.ts";
 import type { RecordedCause } from "../causes/judged-failure.ts";
 import type { Holder } from "../server/http.ts";
 
@@ -68,7 +68,16 @@ interface FeatureFields {
   /** Why a name fails, if a feature knows. */
   readonly cause: (failed: FailedName) => Cause | undefined;
   /** Whether a feature refuses a name to a container now. */
-  readonly refusal: (containerId: string, name: string, type: number) => PolicyRefusal | undefined;
+  readonly refusal: (asked: AskedName) => Refusal | undefined;
+}
+
+export interface AskedName {
+  readonly name: string;
+  readonly type: number;
+  /** Whose programs ask. */
+  readonly client: ContainerFact;
+  /** Whose network namespace they ask from. */
+  readonly owner: ContainerFact;
 }
 
 /** A name that fails in a container, or is not asked for there, and that no container of this engine has. */

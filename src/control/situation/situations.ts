@@ -152,7 +152,7 @@ export class Situations {
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: state,
       ownZone: this.#ownZoneOf(owner, question.name),
-      policy: this.#ports.containers.ofFeatures.refusal(owner.id, question.name, type),
+      refusal: this.#ports.containers.ofFeatures.refusal({ client: fact, owner, name: question.name, type }),
       moves: this.#movesSince(owner, bareName(question.name)),
       known: this.known,
       former: this.former,

@@ -64,7 +64,7 @@ export function open(run: RunCore): Running {
       leases.synced();
       void policed?.synced();
     },
-    refusalOf: (...asked) => refusalNow(book, ...asked),
+    refusalOf: (asked) => refusalNow(book, asked),
     routes: (ports) => ({ ...policyRoutes({ ...ports, policies: book }), ...leaseRoutes(leases, ports) }),
     metrics: () => [
       gauge("dns11_policy_leases", "Policies that clients have made.", [sample(leases.count)]),
