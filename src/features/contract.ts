@@ -24,7 +24,7 @@ import type { Journal } from "../container/files/journal.ts";
 import type { SearchList } from "../container/files/resolv-conf-text.ts";
 import type { ContainerLinks } from "../container/links/container-links.ts";
 import type { NameContext, PlacedNames } from "../container/names/name-sources.ts";
-import type { NameSource, NodeContext } from "../container/names/source/name-source.ts";
+import type { NodeContext } from "../container/names/source/name-source.ts";
 import type { OtherMachines } from "../container/names/zone/member.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
@@ -185,8 +185,11 @@ export interface Running extends ForContainers {
    * that is called before `stop`, and before containers are decided about.
    */
   engine?(engine: EngineCore): void;
-  /** A source of names, as the settings in force want it; it outlives a reload where they stay the same. */
-  readonly names?: NameSource | undefined;
+  /**
+   * A source of names, as the settings in force want it, at its place in the order of all; it outlives a reload where they stay the same.
+   * It learns of no containers, and has names inside of a KIND node, too.
+   */
+  readonly names?: PlacedNames | undefined;
   /** Servers for domains, where neither the settings nor labels name any: when they change, `updateViews` is to be called. */
   readonly domainServers?: RouteLayer | undefined;
   /** What other machines have in the service zones, in the same way; of several features the first one's counts. */
@@ -334,7 +337,7 @@ export interface OwnNamespace {
 }
 
 export interface Prepared {
-  readonly names?: NameSource | undefined;
+  readonly names?: PlacedNames | undefined;
   readonly machines?: OtherMachines | undefined;
   /** In the step in which the settings are in force. */
   commit(): void;
@@ -365,6 +368,8 @@ export interface RunCore {
   readonly folder: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames: () => void;
+  /** All views are to be made again. */
+  readonly updateViews: () => void;
   /** Has answers counted that are given without the process. */
   readonly countRepeated: (counts: RepeatedCounts) => void;
   /** Has the kernel refuse system calls of its entry that it does not make after all. */
@@ -374,7 +379,7 @@ export interface RunCore {
 }
 
 /** What a run for the containers of an engine has. */
-export interface EngineCore {
+export interface EngineCore extends Pick<RunCore, "updateViews"> {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
@@ -402,8 +407,6 @@ export interface EngineCore {
   readonly areAllKnown: () => boolean;
   /** Serves a container as far as it is known. */
   readonly serve: (fact: ContainerFact) => void;
-  /** All views are to be made again. */
-  readonly updateViews: () => void;
   /** A network that may have no container. */
   readonly putNetwork: (fact: NetworkFact) => void;
   /** What is decided about each container. */

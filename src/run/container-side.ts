@@ -5,7 +5,7 @@
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
-import type { SharedNames } from "../container/names/shared-names.ts";
+import type { SharedNames } from "../container/names/name-sources.ts";
 import type { Journal } from "../container/files/journal.ts";
 import type { EventRing } from "../control/history/history-rings.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";

@@ -4,7 +4,7 @@
  */
 import type { Explanation } from "../api/names.ts";
 import type { ContainerStatus } from "../api/status.ts";
-import type { SharedNames } from "../container/names/shared-names.ts";
+import type { SharedNames } from "../container/names/name-sources.ts";
 import type { QueryObserver } from "../query/client/clients.ts";
 import type { FeatureCode, RunCore, Running } from "../features/contract.ts";
 import { type Log, eventLogger } from "../base/log/log.ts";
@@ -120,6 +120,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     ...{ folder, settings, instanceId, hostName, log, limitedLog, reader, onNames, querySide },
     containers: () => composed?.containers.facts ?? new Map(),
     canRefuse: () => keeper.canRefuse,
+    updateViews: () => composed?.refresh(),
   };
   const features: readonly Running[] = openFeatures(parts.features, core);
   keeper.onInheritedHeld = async () =>

@@ -8,7 +8,6 @@ import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { DeclaredNames } from "./declared/declared-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { HostContext, NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
-import type { SharedNames } from "./shared-names.ts";
 import type { Labels } from "../facts/labels.ts";
 import type { NameSettings } from "./source/name-settings.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
@@ -46,6 +45,14 @@ type NamePlace = (typeof NAME_PLACES)[number];
 export interface PlacedNames {
   readonly place: NamePlace;
   readonly source: NameSource;
+}
+
+/** What features know that outlives a reload. */
+export interface SharedNames {
+  /** In the order of the list of features. */
+  readonly sources: readonly PlacedNames[];
+  /** What other machines have in the zones; undefined where nothing is known of others. */
+  readonly machines: OtherMachines | undefined;
 }
 
 /** What a source of names can look into, of the directory that it is made for. */
@@ -100,13 +107,16 @@ export class NameSources {
     const elsewhere = shared?.sources ?? [];
     const placed = [
       ...Object.entries(ofCore).map(([place, source]) => ({ place, source })),
-      ...elsewhere.map((source) => ({ place: "shared", source })),
+      ...elsewhere,
       ...(makeNames?.(context) ?? []),
     ];
     this.#inOrder = NAME_PLACES.flatMap((place) =>
       placed.filter((each) => each.place === place).map(({ source }) => source),
     );
-    this.#own = [networks, ...this.#inOrder.filter((each) => each !== networks && !elsewhere.includes(each))];
+    this.#own = [
+      networks,
+      ...this.#inOrder.filter((each) => each !== networks && !elsewhere.some(({ source }) => source === each)),
+    ];
     this.#networks = networks;
     this.#leavesToDocker = leavesToDocker && !this.#inOrder.some(({ asksDocker }) => asksDocker === true);
   }
@@ -136,6 +146,10 @@ export class NameSources {
 
   namesForHost(host: HostContext): VisibleNames[] {
     return this.#inOrder.flatMap((source) => source.namesForHost?.(host) ?? []);
+  }
+
+  namesForEverybody(): VisibleNames[] {
+    return this.#inOrder.flatMap((source) => source.namesForEverybody?.() ?? []);
   }
 
   join(container: NamedContainer): void {

@@ -8,7 +8,7 @@ import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { ReportEvent } from "../../base/log/log.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
-import type { NameSource } from "../../container/names/source/name-source.ts";
+import type { PlacedNames } from "../../container/names/name-sources.ts";
 import type { OtherMachines } from "../../container/names/zone/member.ts";
 import { type Family, counter, gauge, sample } from "../../metrics/exposition.ts";
 import type { EngineCore, Prepared, RunCore, Running } from "../contract.ts";
@@ -62,8 +62,8 @@ class Etcd implements Running {
     this.#names = this.#namesFor(this.#policy);
   }
 
-  get names(): NameSource {
-    return this.#names.source;
+  get names(): PlacedNames {
+    return { place: "shared", source: this.#names.source };
   }
 
   get machines(): OtherMachines | undefined {
@@ -98,7 +98,7 @@ class Etcd implements Running {
     const connection = await this.#open(policy, names);
     await connection?.settled();
     return {
-      names: names.source,
+      names: { place: "shared", source: names.source },
       machines: names.machines,
       commit: () => {
         configure();

@@ -195,9 +195,8 @@ class HostNames implements OwnNamespace {
     const { zones = [] } = this.#chosen ?? {};
     const { nameservers } = this.#core.hostServers().resolvConf;
     const { names } = this.#core.directory();
-    const everybodys = names.declared.forEverybody();
     const others = [
-      ...(everybodys === undefined ? [] : [everybodys]),
+      ...names.namesForEverybody(),
       ...names.namesForHost({ zones, nameservers, reachable: (id) => members.reachable(id) }),
     ];
     return [...others.map((each) => new FittingNames(each)), members.zone];

@@ -1,6 +1,7 @@
 import type { Status, ClusterReport } from "../../api/status.ts";
 import type { ReportEvent } from "../../base/log/log.ts";
 import type { Settings } from "../../config/settings.ts";
+import type { PlacedNames } from "../../container/names/name-sources.ts";
 import { type Family, gauge, sample } from "../../metrics/exposition.ts";
 import type { Prepared, RunCore, Running } from "../contract.ts";
 import { type ClusterSettings, clusterOf, SERVICE_ACCOUNT } from "./feature.ts";
@@ -38,8 +39,8 @@ class Cluster implements Running {
   }
 
   /** The names of the settings in force; undefined where no cluster is used. */
-  get names(): ClusterNames | undefined {
-    return this.#names;
+  get names(): PlacedNames | undefined {
+    return placed(this.#names);
   }
 
   status(): Pick<Status, "cluster"> {
@@ -58,13 +59,13 @@ class Cluster implements Running {
   async prepare(all: Settings): Promise<Prepared> {
     const next = clusterOf(all);
     if (JSON.stringify(next) === JSON.stringify(this.#settings)) {
-      return { names: this.#names, commit: () => undefined, discard: async () => await Promise.resolve() };
+      return { names: this.names, commit: () => undefined, discard: async () => await Promise.resolve() };
     }
     const names = this.#namesFor(next);
     const connection = this.#open(next, names);
     await connection?.settled();
     return {
-      names,
+      names: placed(names),
       commit: () => {
         this.#ending = Promise.all([this.#ending, this.#connection?.close()]);
         [this.#settings, this.#names, this.#connection] = [next, names, connection];
@@ -90,6 +91,10 @@ class Cluster implements Running {
     if (api === undefined || names === undefined) return undefined;
     return new ClusterConnection({ settings: { ...settings, api }, names, onEvent: this.#onEvent });
   }
+}
+
+function placed(source: ClusterNames | undefined): PlacedNames | undefined {
+  return source && { place: "shared", source };
 }
 
 function clusterFamilies(report: ClusterReport): Family[] {

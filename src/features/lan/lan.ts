@@ -191,9 +191,8 @@ class LanInRun implements Running, Outsiders {
     const upstreams = forwards ? directory.upstreamsFromHost(fact) : REFUSED;
     // Without the network, too: names that are dns11's own are not for the host's servers.
     if (view.kind === "network") return { names: directory.names.namesFor(fact, undefined), upstreams };
-    const declared = directory.names.declared.forEverybody();
     const published = this.#published.get(name)?.sources ?? [];
-    return { names: [...(declared === undefined ? [] : [declared]), ...published], upstreams };
+    return { names: [...directory.names.namesForEverybody(), ...published], upstreams };
   }
 }
 

@@ -14,7 +14,7 @@ import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { ContainerLinks } from "../../container/links/container-links.ts";
-import type { SharedNames } from "../../container/names/shared-names.ts";
+import type { SharedNames } from "../../container/names/name-sources.ts";
 import { ClusterDns } from "../../container/watch/cluster-dns.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { SandboxBirths } from "../../container/namespace/sandbox-births.ts";
@@ -80,7 +80,7 @@ export class EngineSide implements ContainerSide {
   constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
-    this.#clusterDns = new ClusterDns({ host: link.host, onFound: () => this.#updateViews() });
+    this.#clusterDns = new ClusterDns({ host: link.host, onFound: () => this.refresh() });
     this.features = parts.features ?? [];
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
@@ -197,15 +197,10 @@ export class EngineSide implements ContainerSide {
 
   declare(names: readonly DeclaredName[]): void {
     this.directory.names.declared.set(names);
-    this.#updateViews();
+    this.refresh();
   }
 
   refresh(): void {
-    this.roster.refresh();
-    this.viewsChanged();
-  }
-
-  #updateViews(): void {
     this.roster.refresh();
     this.viewsChanged();
   }
@@ -266,7 +261,7 @@ export class EngineSide implements ContainerSide {
       reinspect: (id) => this.follower.reinspect([id]),
       links: this.links,
       hostServers: () => this.hostUpstreams,
-      updateViews: () => this.#updateViews(),
+      updateViews: () => this.refresh(),
       reconciler: () => this.reconciler,
       learnLabel: async (key) => await this.follower.learnLabels([key]),
       directory: () => this.directory,

@@ -53,6 +53,7 @@ export async function preview(
     onNames: (): void => undefined,
     containers: () => new Map<string, never>(),
     canRefuse: () => false,
+    updateViews: (): void => undefined,
   };
   const side = new EngineSide(
     {

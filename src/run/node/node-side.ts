@@ -14,6 +14,7 @@ import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { Journal } from "../../container/files/journal.ts";
 import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../container/namespace/engine-host.ts";
+import type { SharedNames } from "../../container/names/name-sources.ts";
 import { Directory } from "../../container/registry/directory.ts";
 import { zoneAllocator } from "../../container/rules/owned-tables.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
@@ -103,7 +104,7 @@ class NodeSide implements ContainerSide {
   readonly #host: EngineHost;
   readonly #reconciler: Reconciler;
   readonly #node: OwnNode;
-  readonly #directory = new Directory({ serversMax: LIMITS.upstreamServers, ownAddress: DOCKER_RESOLVER });
+  #directory: Directory;
   #lastFailure = "";
 
   constructor(code: InNode, parts: ContainerSideParts) {
@@ -117,7 +118,7 @@ class NodeSide implements ContainerSide {
       onEvent: eventLogger(log),
       onChange: () => this.#reconciler.updateCapture(this.#node.fact.id),
     });
-    this.#directory.setRules(settings.routes);
+    this.#directory = newDirectory(settings, parts.shared);
     const { fact } = this.#node;
     const ofFeatures = parts.ofFeatures ?? NO_FEATURE_FIELDS;
     this.containers = {
@@ -150,12 +151,14 @@ class NodeSide implements ContainerSide {
     return performance.now();
   }
 
-  async prepare(settings: RunSettings): Promise<() => void> {
+  async prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void> {
     // It may fail, so it is made before anything is in force.
     const apply = this.#node.prepare(settings);
     return await Promise.resolve(() => {
       apply();
-      this.#directory.setRules(settings.routes);
+      const next = newDirectory(settings, shared);
+      next.names.declared.succeed(this.#directory.names.declared);
+      this.#directory = next;
       this.#checkNetworks();
       this.refresh();
     });
@@ -241,4 +244,13 @@ class NodeSide implements ContainerSide {
     this.#lastFailure = state.reason;
     log.warn({ code: state.code, reason: state.reason }, "not serving the node, retrying");
   }
+}
+
+function newDirectory({ routes }: RunSettings, shared: SharedNames | undefined): Directory {
+  return new Directory({
+    serversMax: LIMITS.upstreamServers,
+    ownAddress: DOCKER_RESOLVER,
+    rules: routes,
+    shared,
+  });
 }

@@ -56,6 +56,7 @@ export function startEngineSide({ runner, keep, features = [], extraOf = [] }: E
     onNames: () => undefined,
     containers: () => new Map(),
     canRefuse: () => false,
+    updateViews: () => undefined,
   });
   const withExtra = opened.filter(({ extra }) => extra !== undefined);
   const way = new EngineSide(

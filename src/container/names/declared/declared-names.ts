@@ -98,8 +98,7 @@ export class DeclaredNames implements NameSource {
     return this.#visibleIn(scopes);
   }
 
-  /** What the host resolves, which is no container. */
-  forEverybody(): VisibleNames | undefined {
+  namesForEverybody(): VisibleNames | undefined {
     return this.#visibleIn([EVERYBODY]);
   }
 

@@ -69,6 +69,8 @@ export interface NameSource {
   readonly asksDocker?: boolean;
   /** What the host resolves of it. */
   namesForHost?(host: HostContext): readonly VisibleNames[];
+  /** What whoever asks resolves of it: also programs of the host, and other machines. */
+  namesForEverybody?(): VisibleNames | undefined;
   /** A container has started, or has changed: replaces what it contributes. */
   join?(container: NamedContainer): void;
   /** A container is gone. */
