@@ -34,7 +34,7 @@ import { Lifecycle, afterLameDuck, HangGuard } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
 import { type ReadSettings, type ReloadScope, Reloads, applySettings } from "./reloads.ts";
-import { FolderWatches } from "./folders/folder-watch.ts";
+import { FolderWatches } from "../container/watch/folder-watch.ts";
 import { type Serving, composeServing } from "./serving.ts";
 import { RunKeeper } from "./run-keeper.ts";
 import {

@@ -13,7 +13,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { ReportEvent } from "../../base/log/log.ts";
-import { FolderWatch } from "../folders/folder-watch.ts";
+import { FolderWatch } from "../../container/watch/folder-watch.ts";
 
 interface RecordsReaderParts {
   readonly onEvent: ReportEvent;

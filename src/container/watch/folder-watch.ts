@@ -5,7 +5,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { LIMITS } from "../../base/limits.ts";
 import { fingerprintOfFolder } from "../../config/file/files.ts";
-import { DebounceTimer } from "../../container/watch/debounce-timer.ts";
+import { DebounceTimer } from "./debounce-timer.ts";
 import type { NamedFolder } from "../../config/settings.ts";
 
 export class FolderWatch {
