@@ -33,7 +33,7 @@ export function addCheckConfig(program: Command): void {
     process.stdout.write(
       json === true
         ? jsonLine({ file: path, settings: origins, withoutMeaning, ...(isNoted && { warnings }) })
-        : `${path} is valid\n${isNoted ? `\n${printableLines(warnings)}` : ""}\n${list(origins)}${withoutMeaningText(withoutMeaning)}`,
+        : `${path} is valid\n${isNoted ? `\n${printableLines(warnings)}` : ""}\n${list(origins)}${withoutMeaningText(folders)}`,
     );
   });
 }
@@ -57,15 +57,18 @@ async function checkRecords(folder: string, records: readonly DeclaredName[]): P
 
 /** The folders of other programs that the file names. */
 async function readFolders(file: SettingsLayer): Promise<readonly FolderLayer[]> {
-  const { readFolderLayers } = await import("../src/config/file/folder-layers.ts");
-  const { readDnsmasqFolder, readKubeDnsFolder } = await import("../src/config/file/named-folders.ts");
-  return await readFolderLayers([file], async (kind, folder) =>
-    kind === "dnsmasq" ? await readDnsmasqFolder(folder) : await readKubeDnsFolder(folder),
-  );
+  const { readFolder, readFolderLayers } = await import("../src/config/file/folder-layers.ts");
+  return await readFolderLayers([file], readFolder);
 }
 
-function withoutMeaningText(options: readonly string[]): string {
-  return options.length === 0 ? "" : `\nOptions of dnsmasq that mean nothing here:\n  ${options.join("\n  ")}\n`;
+function withoutMeaningText(folders: readonly FolderLayer[]): string {
+  return folders
+    .filter(({ withoutMeaning }) => withoutMeaning.length > 0)
+    .map(
+      ({ source, withoutMeaning }) =>
+        `\nOptions of ${source} that mean nothing here:\n  ${withoutMeaning.join("\n  ")}\n`,
+    )
+    .join("");
 }
 
 function list(origins: SettingOrigins): string {

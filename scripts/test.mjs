@@ -82,7 +82,8 @@ const REST = [
   // Of one setting, command or program each, which shorter tests know, too.
   "docker/action",
   "docker/bad-input",
-  "docker/dnsmasq-folder",
+  "features/dnsmasq/folder",
+  "features/kube-dns/folder",
   "docker/host-resolv-conf",
   "docker/kept-apart",
   "docker/locked",

@@ -1,6 +1,7 @@
 import { CLIENT_SUBNET } from "./features/client-subnet/feature.ts";
 import { DEFAULT_BRIDGE } from "./features/default-bridge/feature.ts";
 import { DNSTAP } from "./features/dnstap/feature.ts";
+import { DNSMASQ } from "./features/dnsmasq/feature.ts";
 import { EGRESS } from "./features/egress/feature.ts";
 import { ETCD } from "./features/etcd/feature.ts";
 import { EXTRA_HOSTS } from "./features/extra-hosts/feature.ts";
@@ -9,6 +10,7 @@ import { FAMILIES } from "./features/families/feature.ts";
 import { HOST_NAMES } from "./features/host-names/feature.ts";
 import { KERNEL_ANSWERS } from "./features/kernel-answers/feature.ts";
 import { KIND } from "./features/kind/feature.ts";
+import { KUBE_DNS } from "./features/kube-dns/feature.ts";
 import { KUBERNETES } from "./features/kubernetes/feature.ts";
 import { LAB } from "./features/lab/feature.ts";
 import { LAN } from "./features/lan/feature.ts";
@@ -25,6 +27,8 @@ import { ZONES } from "./features/zones/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
 export const FEATURES = [
+  DNSMASQ,
+  KUBE_DNS,
   KERNEL_ANSWERS,
   SWARM,
   DEFAULT_BRIDGE,

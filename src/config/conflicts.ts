@@ -33,10 +33,9 @@ function conflictText(precedence: Precedence, key: Key, what: string): string {
 
 /** Of two lists only one would count, and nobody expects that of a folder of files. */
 function setInFolders(precedence: Precedence): readonly Conflict[] {
-  return (["dns", "records"] as const).flatMap((key): Conflict[] => {
+  return precedence.listsInFolders.flatMap((key): Conflict[] => {
     const [, other] = precedence.layersOf(key);
-    const folder = precedence.layersOf(key).find(({ source }) => source === "dnsmasq" || source === "kube-dns");
-    return folder === undefined || other === undefined
+    return other === undefined
       ? []
       : [[key, `is also set at ${other.where(key).replace(/: [a-z]+$/, "")}: put all of it in one of them`]];
   });

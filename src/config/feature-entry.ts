@@ -1,4 +1,5 @@
 import type { SystemCall } from "../kernel/system-calls.ts";
+import type { FolderSource } from "../base/model/setting-origins.ts";
 import type { MapsTable, SettingsTable } from "./setting.ts";
 import type { Settings } from "./settings.ts";
 import type { KeptDomain } from "./zone-name.ts";
@@ -19,6 +20,28 @@ export interface WithFeatures {
   readonly isHostDomainUsed: boolean;
 }
 
+/** A folder that a setting names, whose files a thread of their own reads (`file/worker.ts`). */
+export interface FolderFormat {
+  /** They are settings, which have this source. */
+  readonly source: FolderSource;
+  readonly load: () => Promise<FolderReader>;
+}
+
+interface FolderReader {
+  /** Throws a Fault that lists every mistake. */
+  readFolder(folder: string): Promise<FolderSettings>;
+}
+
+/** What a folder sets. */
+export interface FolderSettings {
+  /** By the keys of the settings file. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Where each key is set. */
+  readonly places: Readonly<Record<string, string>>;
+  /** Options of the other program that mean nothing here, each with file and line. */
+  readonly withoutMeaning: readonly string[];
+}
+
 /** What the settings know of a feature. It is loaded with every command, so it imports little. */
 export interface FeatureEntry {
   /** By the word that is typed. */
@@ -27,6 +50,8 @@ export interface FeatureEntry {
   readonly settings?: SettingsTable;
   /** The same of settings that are maps. */
   readonly maps?: MapsTable;
+  /** By the settings that name them. */
+  readonly folders?: Readonly<Record<string, FolderFormat>>;
   /** The domains that it answers by itself, so that no other feature does. */
   readonly domains?: (settings: Pick<Settings, "features">) => readonly string[];
   /** The keys whose values contradict each other or other settings, each with what to do. */

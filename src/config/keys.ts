@@ -5,7 +5,7 @@ import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import { FEATURES } from "../features.ts";
 import { CORE_SETTINGS } from "./settings-table.ts";
-import type { FeatureEntry } from "./feature-entry.ts";
+import type { FeatureEntry, FolderFormat } from "./feature-entry.ts";
 import type { AnySetting, MapValuesOf, MapsTable, ValuesOf } from "./setting.ts";
 
 type Feature = (typeof FEATURES)[number];
@@ -32,6 +32,12 @@ type FeatureMaps = AllOf<MapsOf<Feature>> & object;
 
 /** Those that features declare. */
 export const FEATURE_MAPS: MapsTable = Object.assign({}, ...FEATURES.map(({ maps }: FeatureEntry) => maps));
+
+/** The folders that they read, by the settings that name these. */
+export const FEATURE_FOLDERS: Readonly<Record<string, FolderFormat>> = Object.assign(
+  {},
+  ...FEATURES.map(({ folders }: FeatureEntry) => folders),
+);
 
 /** Maps, which only the settings file has. */
 export interface MapValues extends MapValuesOf<FeatureMaps> {

@@ -12,6 +12,8 @@ export type LayerValues = { readonly [K in Key]?: Values[K] | undefined };
 export interface SettingsLayer {
   readonly source: Exclude<SettingSource, "default">;
   readonly values: LayerValues;
+  /** The folder whose files it is. */
+  readonly folder?: string;
   /** Where a key is set, for messages: `--strict`, `DNS11_STRICT`, `dns11.yaml:3:1: strict`. */
   readonly where: (key: Key) => string;
 }
@@ -103,6 +105,13 @@ export class Precedence {
   /** All layers that set a key, the highest first. */
   layersOf(key: Key): readonly SettingsLayer[] {
     return this.#layers.filter(({ values }) => values[key] !== undefined);
+  }
+
+  /** The keys of lists that a folder sets. */
+  get listsInFolders(): readonly Key[] {
+    const ofFolders = this.#layers.filter(({ folder }) => folder !== undefined);
+    const lists = ofFolders.flatMap(({ values }) => Object.entries(values).filter(([, value]) => Array.isArray(value)));
+    return [...new Set(lists.map(([key]) => key as Key))].toSorted();
   }
 
   /** The keys with one of these prefixes whose value is not the default. */

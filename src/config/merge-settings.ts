@@ -68,8 +68,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   ];
   const records = precedence.takeMap("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
-  precedence.takeOptional("dnsmasq-dir");
-  precedence.takeOptional("kube-dns-dir");
   const settings: Settings = {
     ...start,
     ...run,

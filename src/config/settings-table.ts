@@ -127,16 +127,6 @@ export const CORE_SETTINGS = {
     "folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs",
     { flag: "records-dir <folder>" },
   ),
-  "dnsmasq-dir": one(
-    path("/etc/dnsmasq.d"),
-    undefined,
-    "folder with the configuration of dnsmasq, followed while dns11 runs",
-  ),
-  "kube-dns-dir": one(
-    path("/etc/kube-dns"),
-    undefined,
-    "folder with the ConfigMap of kube-dns (stubDomains, upstreamNameservers), followed while dns11 runs",
-  ),
   "rule-backend": one(
     oneOf(RULE_BACKEND_SETTINGS),
     "auto",

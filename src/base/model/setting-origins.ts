@@ -4,7 +4,10 @@
  */
 
 /** Where a value comes from, in order of precedence. */
-export type SettingSource = "flag" | "environment" | "file" | "dnsmasq" | "kube-dns" | "default";
+export type SettingSource = "flag" | "environment" | "file" | FolderSource | "default";
+
+/** Folders of other programs that are read as settings. */
+export type FolderSource = "dnsmasq" | "kube-dns";
 
 export interface SettingOrigin {
   readonly value: unknown;

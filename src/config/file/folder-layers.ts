@@ -1,33 +1,33 @@
 /**
- * FolderLayers: the settings in folders of other programs, which the settings name: `dnsmasq-dir` and `kube-dns-dir`.
+ * FolderLayers: the settings in folders that the settings name, as features read them: those of other programs.
  */
-import type { NamedFolder } from "../settings.ts";
+import type { FolderSettings } from "../feature-entry.ts";
+import { FEATURE_FOLDERS, type Key, type PlainKey } from "../keys.ts";
 import { Precedence, type SettingsLayer } from "../layers.ts";
-import type { Key } from "../keys.ts";
-import type { FolderSettings } from "./named-folders.ts";
+import type { NamedFolder } from "../settings.ts";
 
-export type FolderKind = "dnsmasq" | "kube-dns";
-
-type ReadFolder = (kind: FolderKind, folder: string) => Promise<FolderSettings>;
-
-export interface FolderLayer extends SettingsLayer {
+export interface FolderLayer extends SettingsLayer, Pick<FolderSettings, "withoutMeaning"> {
   readonly folder: string;
-  /** Options that mean nothing here, each with file and line. */
-  readonly withoutMeaning: readonly string[];
 }
 
-const KINDS: readonly FolderKind[] = ["dnsmasq", "kube-dns"];
+/** `key` names the folder in the settings. */
+type ReadFolder = (key: string, folder: string) => Promise<FolderSettings>;
+
+/** Reads one in this thread. Throws a Fault that lists every mistake. */
+export async function readFolder(key: string, folder: string): Promise<FolderSettings> {
+  const format = FEATURE_FOLDERS[key];
+  if (format === undefined) throw new Error(`no folder is named by ${key}`);
+  const reader = await format.load();
+  return await reader.readFolder(folder);
+}
 
 /** The layers below these. Throws a Fault that lists every mistake. */
 export async function readFolderLayers(layers: readonly SettingsLayer[], read: ReadFolder): Promise<FolderLayer[]> {
-  const precedence = new Precedence(layers);
   const found: FolderLayer[] = [];
-  for (const kind of KINDS) {
-    const folder = precedence.valueOf(`${kind}-dir`);
-    if (folder === undefined) continue;
-    const { values, places, withoutMeaning } = await read(kind, folder);
-    const where = (key: Key): string => `${places[key] ?? folder}: ${key}`;
-    found.push({ source: kind, values, where, folder, withoutMeaning });
+  for (const { key, source, folder } of foldersIn(layers)) {
+    const { values, places, withoutMeaning } = await read(key, folder);
+    const where = (of: Key): string => `${places[of] ?? folder}: ${of}`;
+    found.push({ source, values, where, folder, withoutMeaning });
   }
   return found;
 }
@@ -40,7 +40,15 @@ export async function namedFolders(
   layers: readonly SettingsLayer[],
   fingerprintOf: FingerprintOf,
 ): Promise<readonly NamedFolder[]> {
+  const found = foldersIn(layers);
+  return await Promise.all(found.map(async ({ folder: path }) => ({ path, fingerprint: await fingerprintOf(path) })));
+}
+
+/** Those that are named, in the order of features. */
+function foldersIn(layers: readonly SettingsLayer[]): (Pick<FolderLayer, "source" | "folder"> & { key: string })[] {
   const precedence = new Precedence(layers);
-  const paths = KINDS.flatMap((kind) => precedence.valueOf(`${kind}-dir`) ?? []);
-  return await Promise.all(paths.map(async (path) => ({ path, fingerprint: await fingerprintOf(path) })));
+  return Object.entries(FEATURE_FOLDERS).flatMap(([key, { source }]) => {
+    const folder = precedence.valueOf(key as PlainKey);
+    return typeof folder === "string" ? [{ key, source, folder }] : [];
+  });
 }

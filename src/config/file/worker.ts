@@ -6,17 +6,18 @@ import { Worker } from "node:worker_threads";
 
 import type { ComposeProjectText } from "../../base/model/compose.ts";
 import { BadSettings } from "../bad-settings.ts";
+import type { FolderSettings } from "../feature-entry.ts";
 import type { LayerValues, SettingsLayer } from "../layers.ts";
 import type { Key } from "../keys.ts";
-import type { FolderKind } from "./folder-layers.ts";
-import type { FolderSettings } from "./named-folders.ts";
 import type { RecordsFile } from "./records-files.ts";
 
 export interface WorkerJob {
-  readonly kind: "settings" | "records" | "document" | "compose" | FolderKind;
+  readonly kind: "settings" | "records" | "document" | "compose" | "folder";
   /** Of a Compose project, the folder below which its files are. */
   readonly path: string;
   readonly files?: readonly string[];
+  /** Of a folder, the setting that names it. */
+  readonly setting?: string;
   /** Of a document. */
   readonly bytesMax?: number;
 }
@@ -59,8 +60,8 @@ export async function readRecordsInWorker(path: string): Promise<readonly Record
 }
 
 /** Throws a Fault that lists every mistake. */
-export async function readFolderInWorker(kind: FolderKind, path: string): Promise<FolderSettings> {
-  return await readInWorker<FolderSettings>({ kind, path });
+export async function readFolderInWorker(key: string, path: string): Promise<FolderSettings> {
+  return await readInWorker<FolderSettings>({ kind: "folder", setting: key, path });
 }
 
 /** The value that a YAML file stands for. Throws a Fault that says what is wrong. */

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BadSettings } from "../../../../src/config/bad-settings.ts";
-import { type ReadFiles, readDnsmasqFiles } from "../../../../src/config/dnsmasq/dnsmasq-files.ts";
-import { routeText } from "../../../../src/base/model/server-text.ts";
-import { LIMITS } from "../../../../src/base/limits.ts";
+import { BadSettings } from "../../../src/config/bad-settings.ts";
+import { type ReadFiles, readDnsmasqFiles } from "../../../src/features/dnsmasq/files.ts";
+import { routeText } from "../../../src/base/model/server-text.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 
 function read(...lines: readonly string[]): ReadFiles {
   return readDnsmasqFiles([{ path: "a.conf", text: lines.join("\n") }]);

@@ -1,19 +1,19 @@
-// A dnsmasq folder and a ConfigMap of kube-dns on a real engine: dnsmasq itself reads the same folder, and its answers are those
-// that a container gets; files that are rewritten while dns11 runs; mistakes, at the start and later.
+// A dnsmasq folder on a real engine: dnsmasq itself reads the same folder, and its answers are those that a container gets; files that
+// are rewritten while dns11 runs; mistakes, at the start and later.
 
 import assert from "node:assert/strict";
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type DigReply, dataOf, dig, digMany } from "../support/client/dig.ts";
-import { type Dns11, type SettingTexts, WITHOUT_KEEPER, dns11, startDns11 } from "../support/program/dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { makeFolder } from "../support/rig/folder.ts";
-import { startDnsmasq } from "../support/servers/real-server.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { type DigReply, dataOf, dig, digMany } from "../../support/client/dig.ts";
+import { type Dns11, type SettingTexts, WITHOUT_KEEPER, dns11, startDns11 } from "../../support/program/dns11.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { makeFolder } from "../../support/rig/folder.ts";
+import { startDnsmasq } from "../../support/servers/real-server.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 /** The names that the files lead to, one server each. */
 const SERVERS = { first: "10.53.9.1", second: "10.53.9.2", cluster: "10.53.9.3" } as const;
@@ -154,33 +154,6 @@ test("resolv-file is the host's resolv.conf, and is followed", async () => {
   await waitFor("the other server", async () => {
     const asked = await askedServer(`file${Math.random().toString(36).slice(2)}.ok.test`);
     return asked.includes(SERVERS.second) ? true : undefined;
-  });
-});
-
-test("a ConfigMap of kube-dns, and its update as Kubernetes mounts it", async () => {
-  const folder = makeFolder("kube-dns");
-  const put = (version: string, keys: Readonly<Record<string, string>>): void => {
-    mkdirSync(join(folder, version));
-    for (const [key, text] of Object.entries(keys)) writeFileSync(join(folder, version, key), text);
-    symlinkSync(version, join(folder, "..data_tmp"));
-    renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
-  };
-  put("..v1", { stubDomains: `{"cluster.ok.test": ["${SERVERS.cluster}"]}` });
-  symlinkSync("..data/stubDomains", join(folder, "stubDomains"));
-  await using _ = await start({ "kube-dns-dir": folder });
-  assert.deepEqual(await askedServer("map1.cluster.ok.test"), [SERVERS.cluster]);
-  assert.deepEqual(await askedServer("map1.ok.test"), ["127.0.0.1"]);
-  put("..v2", {
-    stubDomains: `{"cluster.ok.test": ["${SERVERS.second}"]}`,
-    upstreamNameservers: `["${SERVERS.first}"]`,
-  });
-  symlinkSync("..data/upstreamNameservers", join(folder, "upstreamNameservers"));
-  rmSync(join(folder, "..v1"), { recursive: true });
-  await waitFor("the new servers", async () => {
-    const name = Math.random().toString(36).slice(2);
-    const [stub] = await askedServer(`${name}.cluster.ok.test`);
-    const [other] = await askedServer(`${name}.ok.test`);
-    return (stub === SERVERS.second && other === SERVERS.first) || undefined;
   });
 });
 

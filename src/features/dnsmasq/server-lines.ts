@@ -5,7 +5,7 @@ import { presentation } from "../../base/dns/name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../base/model/address.ts";
 import { type RouteText, parseDomain, parseServer } from "../../base/model/server-text.ts";
-import { quoteValue } from "../kinds.ts";
+import { quoteValue } from "../../config/kinds.ts";
 import type { OptionLine } from "./option-lines.ts";
 
 interface DomainServers {

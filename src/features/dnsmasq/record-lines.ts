@@ -5,9 +5,9 @@
 import { presentation } from "../../base/dns/name.ts";
 import { addressBytes, reverseLabels } from "../../base/model/address.ts";
 import { type DeclaredName, EVERYBODY } from "../../base/model/declared-name.ts";
-import { quoteValue } from "../kinds.ts";
-import { readNameValue } from "../records/name-value.ts";
-import { readOwner } from "../records/record-data.ts";
+import { quoteValue } from "../../config/kinds.ts";
+import { readNameValue } from "../../config/records/name-value.ts";
+import { readOwner } from "../../config/records/record-data.ts";
 import type { OptionLine } from "./option-lines.ts";
 
 type Values = Record<string, string[]>;

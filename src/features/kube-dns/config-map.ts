@@ -2,12 +2,16 @@
  * ConfigMap: the keys of kube-dns's ConfigMap, as a mounted folder has them, one file each: `stubDomains` and
  * `upstreamNameservers` in JSON, as settings.
  */
+import { join } from "node:path";
+
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { type RouteText, parseDomain, parseServer } from "../../base/model/server-text.ts";
-import { BadSettings } from "../bad-settings.ts";
-import { quoteValue } from "../kinds.ts";
-import type { LayerValues } from "../layers.ts";
+import { BadSettings } from "../../config/bad-settings.ts";
+import type { FolderSettings } from "../../config/feature-entry.ts";
+import { listFolder, readOwnText } from "../../config/file/files.ts";
+import { quoteValue } from "../../config/kinds.ts";
+import type { LayerValues } from "../../config/layers.ts";
 
 /** A key with its text. */
 interface ConfigKey {
@@ -16,13 +20,24 @@ interface ConfigKey {
   readonly text: string;
 }
 
-export interface ReadConfigMap {
+interface ReadConfigMap extends Omit<FolderSettings, "withoutMeaning"> {
   readonly values: LayerValues;
-  readonly places: Readonly<Record<string, string>>;
 }
 
 /** kube-dns itself uses no more. */
 const UPSTREAMS_MAX = 3;
+/** A mounted ConfigMap has hidden links to its current version. */
+const HIDDEN = /^\./;
+
+/** Throws a Fault that lists every mistake. */
+export async function readFolder(folder: string): Promise<FolderSettings> {
+  const keys = [];
+  for (const key of await listFolder(folder, HIDDEN)) {
+    const path = join(folder, key);
+    keys.push({ key, path, text: await readOwnText(path) });
+  }
+  return { ...readConfigMap(keys), withoutMeaning: [] };
+}
 
 /** Throws a Fault that lists every mistake. */
 export function readConfigMap(keys: readonly ConfigKey[]): ReadConfigMap {

@@ -2,12 +2,16 @@
  * DnsmasqFiles: the files of a dnsmasq folder, such as /etc/dnsmasq.d, as settings. Nothing is guessed: an option that
  * dns11 does not have, or one that would mean something else here, is a mistake with its file and line.
  */
+import { join } from "node:path";
+
 import { nearest } from "../../base/lib/nearest.ts";
-import { BadSettings } from "../bad-settings.ts";
-import { quoteValue } from "../kinds.ts";
-import { DeclaredSet } from "../records/declared-set.ts";
-import { SETTINGS, type PlainKey } from "../keys.ts";
-import type { LayerValues } from "../layers.ts";
+import { BadSettings } from "../../config/bad-settings.ts";
+import type { FolderSettings } from "../../config/feature-entry.ts";
+import { listFolder, readOwnText } from "../../config/file/files.ts";
+import { type PlainKey, SETTINGS } from "../../config/keys.ts";
+import { quoteValue } from "../../config/kinds.ts";
+import type { LayerValues } from "../../config/layers.ts";
+import { DeclaredSet } from "../../config/records/declared-set.ts";
 import { type ConfigText, type OptionLine, optionLines } from "./option-lines.ts";
 import { RECORD_OPTIONS, RecordLines } from "./record-lines.ts";
 import { ServerLines, domainsIn } from "./server-lines.ts";
@@ -74,17 +78,26 @@ function isWithoutMeaning(name: string): boolean {
   return WITHOUT_MEANING.has(name) || WITHOUT_MEANING_FAMILIES.test(name);
 }
 
-export interface ReadFiles {
+/** As dnsmasq leaves them out, and Debian's packages. */
+const IGNORED = /^\.|~$|^#.*#$|\.dpkg-(dist|old|new)$/;
+
+export interface ReadFiles extends FolderSettings {
   readonly values: LayerValues;
-  /** Where each key is set. */
-  readonly places: Readonly<Record<string, string>>;
-  /** Options that mean nothing here, each with file and line. */
-  readonly withoutMeaning: readonly string[];
 }
 
 const SERVER_OPTIONS = ["server", "local", "rev-server", "address"];
 const FLAGS = ["no-resolv", "local-ttl"];
 const KNOWN = [...SERVER_OPTIONS, ...FLAGS, ...Object.keys(RECORD_OPTIONS), ...Object.keys(SETTING_OPTIONS)];
+
+/** Throws a Fault that lists every mistake. */
+export async function readFolder(folder: string): Promise<FolderSettings> {
+  const files = [];
+  for (const name of await listFolder(folder, IGNORED)) {
+    const path = join(folder, name);
+    files.push({ path, text: await readOwnText(path) });
+  }
+  return readDnsmasqFiles(files);
+}
 
 /** Throws a Fault that lists every mistake. */
 export function readDnsmasqFiles(files: readonly ConfigText[]): ReadFiles {

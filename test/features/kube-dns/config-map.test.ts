@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { BadSettings } from "../../../../src/config/bad-settings.ts";
-import { readConfigMap } from "../../../../src/config/kube-dns/config-map.ts";
-import { routeText } from "../../../../src/base/model/server-text.ts";
-import { LIMITS } from "../../../../src/base/limits.ts";
+import { BadSettings } from "../../../src/config/bad-settings.ts";
+import { readConfigMap } from "../../../src/features/kube-dns/config-map.ts";
+import { routeText } from "../../../src/base/model/server-text.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 
 function read(keys: Readonly<Record<string, string>>): readonly string[] | undefined {
   const { values } = readConfigMap(Object.entries(keys).map(([key, text]) => ({ key, path: `dir/${key}`, text })));
