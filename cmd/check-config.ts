@@ -3,14 +3,14 @@
  */
 import type { Command } from "commander";
 
-import type { DeclaredName } from "../src/base/model/declared-name.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
-import { DeclaredSet } from "../src/config/records/declared-set.ts";
 import { FEATURE_MAPS } from "../src/config/keys.ts";
 import type { FolderLayer } from "../src/config/file/folder-layers.ts";
 import type { SettingsLayer } from "../src/config/layers.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
+import type { Settings } from "../src/config/settings.ts";
+import { loadReports } from "../src/features/load.ts";
 import { addJsonOption } from "./options/control-options.ts";
 import { jsonLine, printableLines } from "./text/printable.ts";
 import { table } from "./text/table.ts";
@@ -25,8 +25,9 @@ export function addCheckConfig(program: Command): void {
     const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
     const file = await readSettingsFile(path);
     const folders = await readFolders(file);
-    const { origins, records, recordsDir, features } = mergeSettings([file, ...folders]);
-    if (recordsDir !== undefined) await checkRecords(recordsDir, records);
+    const settings = mergeSettings([file, ...folders]);
+    await checkFiles(settings);
+    const { origins, features } = settings;
     const withoutMeaning = folders.flatMap((each) => each.withoutMeaning);
     const warnings = await warningsOf(features);
     const isNoted = warnings.length > 0;
@@ -38,21 +39,18 @@ export function addCheckConfig(program: Command): void {
   });
 }
 
+/** Throws a Fault that lists the mistakes in files that the settings name. */
+async function checkFiles(settings: Settings): Promise<void> {
+  const reports = await loadReports();
+  const found = await Promise.all(reports.map(async (each) => (await each.fileMistakes?.(settings)) ?? []));
+  BadSettings.throwAny(found.flat());
+}
+
 async function warningsOf(features: Readonly<Record<string, unknown>>): Promise<string[]> {
   const all = Object.entries(FEATURE_MAPS).map(
     async ([key, { file }]) => (await file()).warnings?.(features[key]) ?? [],
   );
   return (await Promise.all(all)).flat();
-}
-
-/** Throws a Fault that lists the mistakes in the files of the records folder. */
-async function checkRecords(folder: string, records: readonly DeclaredName[]): Promise<void> {
-  const { readRecordsFolder } = await import("../src/config/file/records-files.ts");
-  const all = new DeclaredSet();
-  all.add(records);
-  const files = await readRecordsFolder(folder);
-  const found = files.flatMap(({ names, mistakes }) => (names === undefined ? mistakes : all.add(names)));
-  if (found.length > 0) throw new BadSettings(found);
 }
 
 /** The folders of other programs that the file names. */

@@ -106,7 +106,6 @@ export function statusText(
     failingLine(health.failures),
     { label: "rules", text: rulesText(status) },
     { label: "settings", text: settingsText(status) },
-    ...recordsLines(status),
     ...(health.ofFeatures ?? []),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
@@ -234,15 +233,6 @@ function rulesText({ ruleBackend, answers, keeper: { state, pid, namespaces, res
 /** Who answers plain queries for local names, and why it is not the kernel. */
 function answersText({ by, reason }: AnsweredByReport): string {
   return reason === undefined ? by : `${by} (${reason})`;
-}
-
-/** The declared names, if there are any, and what is wrong with their files. */
-function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] {
-  const { names, problems } = records;
-  return [
-    ...(names === 0 && problems.length === 0 ? [] : [{ label: "records", text: `${names} declared names` }]),
-    ...problems.map((text): Line => ({ label: "", text, colour: "red" })),
-  ];
 }
 
 /** The keys that are set, and where. */

@@ -20,6 +20,7 @@ import { OTHER_NETWORKS } from "./features/other-networks/feature.ts";
 import { POLICY } from "./features/policy/feature.ts";
 import { PROJECTS } from "./features/projects/feature.ts";
 import { QUERY_LOG } from "./features/query-log/feature.ts";
+import { RECORDS } from "./features/records/feature.ts";
 import { SEARCH } from "./features/search/feature.ts";
 import { STOPPED } from "./features/stopped/feature.ts";
 import { SWARM } from "./features/swarm/feature.ts";
@@ -27,6 +28,7 @@ import { ZONES } from "./features/zones/feature.ts";
 
 /** What this dns11 can do beyond answering as Docker's resolver does, in the order of its help. Each is a folder of its own. */
 export const FEATURES = [
+  RECORDS,
   DNSMASQ,
   KUBE_DNS,
   KERNEL_ANSWERS,

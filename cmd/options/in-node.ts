@@ -13,7 +13,7 @@ import { printableLines } from "../text/printable.ts";
 const ONLY_IN_NODE: ReadonlySet<string> = new Set(["once", "undo"]);
 /** These are about containers and the engine. */
 const NEED_ENGINE: ReadonlySet<string> = new Set([
-  ..."host enginePid dryRun json only visible recordsDir".split(" "),
+  ..."host enginePid dryRun json only visible".split(" "),
   ...Object.values<AnySetting>(SETTINGS).flatMap(({ flag, needsEngine }) =>
     flag === undefined || !needsEngine ? [] : new Option(`--${flag.flag}`).attributeName(),
   ),

@@ -3,7 +3,7 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import { FEATURES } from "../features.ts";
-import { type FeatureEntry, NOT_WITH_STRICT, NO_CHOICE_WITH_STRICT } from "./feature-entry.ts";
+import { type FeatureEntry, NO_CHOICE_WITH_STRICT } from "./feature-entry.ts";
 import type { Precedence } from "./layers.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import type { RouteText } from "../base/model/server-text.ts";
@@ -17,7 +17,6 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...setInFolders(precedence).map(([key, what]) => conflictText(precedence, key, what)),
     ...serversByTls(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...withoutEffect(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...featureConflicts(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -74,12 +73,6 @@ const ALWAYS: ReadonlySet<Key> = new Set([
   "forward.bogus-priv",
   "forward.missing-container",
 ]);
-
-/** Declared names are more than Docker has, and their other types are never forwarded. */
-function unansweredRecords(precedence: Precedence, { behaviour }: Settings): readonly Conflict[] {
-  if (behaviour.answersAllTypes) return [];
-  return precedence.changed("records").map((key) => [key, NOT_WITH_STRICT]);
-}
 
 function keptDomains(settings: Settings): readonly KeptDomain[] {
   return FEATURES.flatMap((feature: FeatureEntry) => feature.keptDomains?.(settings) ?? []);

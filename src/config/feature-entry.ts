@@ -20,16 +20,14 @@ export interface WithFeatures {
   readonly isHostDomainUsed: boolean;
 }
 
-/** A folder that a setting names, whose files a thread of their own reads (`file/worker.ts`). */
-export interface FolderFormat {
-  /** They are settings, which have this source. */
-  readonly source: FolderSource;
-  readonly load: () => Promise<FolderReader>;
-}
+/** A folder that a setting names, whose files a thread of their own reads (`file/worker.ts`): settings, or what the feature reads there. */
+export type FolderFormat =
+  | { readonly source: FolderSource; readonly load: () => Promise<FolderReader<FolderSettings>> }
+  | { readonly source?: undefined; readonly load: () => Promise<FolderReader<object>> };
 
-interface FolderReader {
+interface FolderReader<T> {
   /** Throws a Fault that lists every mistake. */
-  readFolder(folder: string): Promise<FolderSettings>;
+  readFolder(folder: string): Promise<T>;
 }
 
 /** What a folder sets. */

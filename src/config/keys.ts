@@ -1,7 +1,6 @@
 /**
  * Keys: every key of a settings file: those of the settings table, those of features, and the maps.
  */
-import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import { FEATURES } from "../features.ts";
 import { CORE_SETTINGS } from "./settings-table.ts";
@@ -42,13 +41,10 @@ export const FEATURE_FOLDERS: Readonly<Record<string, FolderFormat>> = Object.as
 /** Maps, which only the settings file has. */
 export interface MapValues extends MapValuesOf<FeatureMaps> {
   networks: ReadonlyMap<string, readonly RouteText[]>;
-  records: readonly DeclaredName[];
 }
 
 export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
   networks: "upstream servers for the containers of a network, by network name: {NAME: {dns: [...]}}",
-  records:
-    "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
   ...(Object.fromEntries(Object.entries(FEATURE_MAPS).map(([key, { help }]) => [key, help])) as Readonly<
     Record<keyof MapValuesOf<FeatureMaps>, string>
   >),

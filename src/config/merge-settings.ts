@@ -9,7 +9,6 @@ import {
   DOCKER_FORWARDING,
   STRICT_BEHAVIOUR,
 } from "../base/model/behaviour.ts";
-import { scopeText } from "../base/model/declared-name.ts";
 import { isNodeServer, routeText } from "../base/model/server-text.ts";
 import {
   CACHE_DEFAULTS,
@@ -66,8 +65,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     ...FEATURES.flatMap((feature: FeatureEntry) => feature.hostZones?.({ features }) ?? []),
     ...nodeDomains(everyone),
   ];
-  const records = precedence.takeMap("records", [], recordsText);
-  const recordsDir = precedence.takeOptional("records-dir");
   const settings: Settings = {
     ...start,
     ...run,
@@ -77,8 +74,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     routes: { everyone, networks },
     health,
     names,
-    records,
-    recordsDir,
     labels,
     zones,
     defaultBridge: isBridgeServed ? "names" : "off",
@@ -141,23 +136,6 @@ function networksText(networks: Values["networks"]): unknown {
     [...networks].map(([name, routes]) => [name, { dns: routes.map((route) => routeText(route)) }]),
   );
 }
-
-/** A list for every name; a long one only as a number. */
-function recordsText(names: Values["records"]): unknown {
-  if (names.length > RECORDS_SHOWN_MAX) return `${names.length} names`;
-  return Object.fromEntries(
-    names.map(({ name, scope, records, alias, containers }) => [
-      scope.kind === "everybody" ? name : `${name} (${scopeText(scope)})`,
-      [
-        ...records.map(({ text }) => text),
-        ...(alias === undefined ? [] : [`CNAME ${alias}`]),
-        ...containers.map((each) => `container ${each}`),
-      ],
-    ]),
-  );
-}
-
-const RECORDS_SHOWN_MAX = 100;
 
 function seconds(ms: number): number {
   return Math.round(ms / 1000);

@@ -57,8 +57,16 @@ export interface MapSetting<T = unknown> {
 
 interface MapFile<T = unknown> {
   readonly WRITTEN: Kind<unknown>;
-  /** The value of what was read. Throws a Fault that lists what its kind cannot see. */
-  place(written: unknown, document: Document, path: string): T;
+  /** What else of a file the value is made of: keys of their own, and keys of each network. */
+  readonly ALSO?: {
+    readonly keys?: Readonly<Record<string, Kind<unknown>>>;
+    readonly ofNetworks?: Readonly<Record<string, Kind<unknown>>>;
+  };
+  /**
+   * The value of what was read; `file` is all that was. Undefined where nothing of it is the setting's. Throws a Fault that lists what its
+   * kind cannot see.
+   */
+  place(written: unknown, document: Document, path: string, file: Readonly<Record<string, unknown>>): T | undefined;
   /** What is valid, and hardly meant. */
   warnings?(value: T): readonly string[];
 }

@@ -121,12 +121,6 @@ export const CORE_SETTINGS = {
   ttl: one(TTL, undefined, "TTL of container names, such as 5s or 1m", {
     flag: "ttl <time>",
   }),
-  "records-dir": one(
-    path("/etc/dns11/records"),
-    undefined,
-    "folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs",
-    { flag: "records-dir <folder>" },
-  ),
   "rule-backend": one(
     oneOf(RULE_BACKEND_SETTINGS),
     "auto",

@@ -2,7 +2,6 @@
  * Settings of one run, validated and complete: flags, environment, settings file and defaults combined.
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
-import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { DefaultBridgeSetting, NameChoices, LabelPolicy } from "../base/model/name-choices.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
@@ -18,10 +17,6 @@ export interface Settings {
   readonly upstream: UpstreamPolicy;
   /** Configured upstream routes, in addition to Docker's servers. */
   readonly routes: RouteRules;
-  /** The names that the settings declare. */
-  readonly records: readonly DeclaredName[];
-  /** The folder with files that declare more. */
-  readonly recordsDir: CoreValues["records-dir"] | undefined;
   /** What health checks mean for shared names. */
   readonly health: CoreValues["health"];
   /** What containers' names are like. */

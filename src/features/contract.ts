@@ -77,6 +77,8 @@ export interface FeatureReport {
   readonly containerLines?: (container: ContainerStatus) => readonly StatusLine[];
   /** What `dns11 doctor` says of the machine. */
   readonly findings?: (machine: CheckedMachine) => readonly Finding[];
+  /** What is wrong in files that these settings name, a line each. */
+  readonly fileMistakes?: (settings: Settings) => Promise<readonly string[]>;
   /** What it says of names and rules in a container, in place of the usual checks; undefined where these are right. */
   readonly ownChecks?: (
     container: CheckedContainer,

@@ -10,7 +10,6 @@ import type { Journal } from "../container/files/journal.ts";
 import type { EventRing } from "../control/history/history-rings.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
-import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { Running } from "../features/contract.ts";
 import type { Latch } from "../base/lib/async.ts";
 import type { HeldNamespace, Keep, Refusing } from "../base/model/held-namespace.ts";
@@ -37,8 +36,6 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void>;
   /** Resolves when every container has the names and servers that follow from the settings in force. */
   refreshed(): Promise<void>;
-  /** Sets the names that the operator declares. */
-  declare(names: readonly DeclaredName[]): void;
   /** Decides again about every container. */
   refresh(): void;
   /** Attaches containers until `signal`. */

@@ -110,7 +110,7 @@ function foldersOf({ folders }: RunSettings): readonly string[] {
  * Resolves when all queries are answered by them.
  */
 export async function applySettings(serving: Serving, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, records, features } = serving;
+  const { querySide, containerSide, counts, features } = serving;
   const ofFeatures: Prepared[] = [];
   let apply: () => void;
   try {
@@ -126,6 +126,5 @@ export async function applySettings(serving: Serving, settings: RunSettings): Pr
   for (const each of features) each.configure?.(settings);
   apply();
   for (const each of ofFeatures) each.commit();
-  await records.configure(settings);
   await containerSide.refreshed();
 }

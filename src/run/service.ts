@@ -225,7 +225,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, records, features, history, recordedCauses } = serving;
+    const { querySide, containerSide, keeper, limitedLog, features, history, recordedCauses } = serving;
     const guard = new HangGuard({ isWatched: () => keeper.report.state === "watching" });
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -235,7 +235,6 @@ export class Service {
     });
     const failed = new AbortController();
     try {
-      await records.configure(this.#reloads.settings);
       for (const each of features) await each.start?.();
       this.#folders.watch(this.#reloads.settings.folders);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
@@ -278,7 +277,6 @@ export class Service {
         keeper.detach();
       }
       this.#folders.close();
-      records.close();
       await closing;
       history.end();
       recordedCauses.end();
@@ -374,7 +372,7 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  async #status({ containerSide, keeper, records, features }: Serving, { report }: Platform): Promise<Status> {
+  async #status({ containerSide, keeper, features }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
     // This comes before the containers: those of a run that is ready are attached or have a reason why not.
     const isReady = containerSide.synced.isOpen && containerSide.isSettled;
@@ -393,7 +391,6 @@ export class Service {
       config: settings.config ?? null,
       settings: settings.origins,
       ...(this.#reloads.afterRestart.length > 0 && { afterRestart: this.#reloads.afterRestart }),
-      records: records.report,
       ...Object.assign({}, ...features.map((each) => each.status?.())),
       isReady,
       memoryBytes: process.memoryUsage.rss(),

@@ -20,7 +20,6 @@ import type { ControlPorts } from "../control/situation/ports.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { denyFurtherCalls } from "./deny-system-calls.ts";
-import { RecordsReader } from "./records/records-reader.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { type QuerySide, composeQuerySide } from "./query-side.ts";
@@ -33,7 +32,6 @@ export interface Serving {
   readonly counts: ContainerMetrics;
   readonly limitedLog: RateLimitedLog;
   readonly reader: QueryReader;
-  readonly records: RecordsReader;
   readonly features: readonly Running[];
   readonly events: EventRing;
   readonly history: HistoryRings;
@@ -150,10 +148,6 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
   const names = new ContainerNames(() => containerSide.containers.facts.values());
   querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
-  const records = new RecordsReader({
-    onEvent: eventLogger(log),
-    onNames: (declared) => containerSide.declare(declared),
-  });
   const history = new HistoryRings({ containers: containerSide.containers, resolver: querySide.pipeline });
   const { containers, inside } = containerSide;
   const { failures, histories, pipeline: resolver } = querySide;
@@ -169,7 +163,6 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
       counts,
       limitedLog,
       reader,
-      records,
       features,
       events,
       history,

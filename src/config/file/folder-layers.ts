@@ -13,12 +13,12 @@ export interface FolderLayer extends SettingsLayer, Pick<FolderSettings, "withou
 /** `key` names the folder in the settings. */
 type ReadFolder = (key: string, folder: string) => Promise<FolderSettings>;
 
-/** Reads one in this thread. Throws a Fault that lists every mistake. */
-export async function readFolder(key: string, folder: string): Promise<FolderSettings> {
+/** Reads one in this thread, as its feature does. Throws a Fault that lists every mistake. */
+export async function readFolder<T extends object>(key: string, folder: string): Promise<T> {
   const format = FEATURE_FOLDERS[key];
   if (format === undefined) throw new Error(`no folder is named by ${key}`);
   const reader = await format.load();
-  return await reader.readFolder(folder);
+  return (await reader.readFolder(folder)) as T;
 }
 
 /** The layers below these. Throws a Fault that lists every mistake. */
@@ -44,11 +44,11 @@ export async function namedFolders(
   return await Promise.all(found.map(async ({ folder: path }) => ({ path, fingerprint: await fingerprintOf(path) })));
 }
 
-/** Those that are named, in the order of features. */
+/** Those of settings that are named, in the order of features. */
 function foldersIn(layers: readonly SettingsLayer[]): (Pick<FolderLayer, "source" | "folder"> & { key: string })[] {
   const precedence = new Precedence(layers);
   return Object.entries(FEATURE_FOLDERS).flatMap(([key, { source }]) => {
     const folder = precedence.valueOf(key as PlainKey);
-    return typeof folder === "string" ? [{ key, source, folder }] : [];
+    return source !== undefined && typeof folder === "string" ? [{ key, source, folder }] : [];
   });
 }

@@ -4,13 +4,11 @@
  */
 import { BadSettings } from "../bad-settings.ts";
 import { type Kind, type Read, byName, mapOf } from "../kinds.ts";
-import { DeclaredSet } from "../records/declared-set.ts";
 import type { AnySetting } from "../setting.ts";
 import type { SettingsLayer, LayerValues } from "../layers.ts";
 import { FEATURE_MAPS, SETTINGS } from "../keys.ts";
 import { type Document, keyPlace, readAs, readYaml } from "./document.ts";
 import { readBytes, textOf } from "./files.ts";
-import { PROJECTS, RECORDS, declaredNames } from "./records-schema.ts";
 
 export const VERSION = 1;
 
@@ -35,16 +33,24 @@ const MAP_FILES = await Promise.all(
   Object.entries(FEATURE_MAPS).map(async ([key, { file }]) => [key, await file()] as const),
 );
 
-const NETWORK = mapOf({ dns: SETTINGS.dns.kind, records: RECORDS });
+/** More keys of each network, and of the file. */
+const OF_NETWORKS: Readonly<Record<string, Kind<unknown>>> = Object.assign(
+  {},
+  ...MAP_FILES.map(([, { ALSO }]) => ALSO?.ofNetworks),
+);
+const OF_FEATURES: Readonly<Record<string, Kind<unknown>>> = Object.assign(
+  {},
+  ...MAP_FILES.map(([key, { ALSO, WRITTEN }]) => ({ ...ALSO?.keys, [key]: WRITTEN })),
+);
+
+const NETWORK = mapOf({ dns: SETTINGS.dns.kind, ...OF_NETWORKS });
 
 const FILE = mapOf({
   // Checked before.
   version: { read: (value) => value },
   ...kindsOfSettings(),
   networks: byName("network", NETWORK, "{NETWORK: {dns: [10.0.0.53]}}"),
-  projects: PROJECTS,
-  records: RECORDS,
-  ...Object.fromEntries(MAP_FILES.map(([key, { WRITTEN }]) => [key, WRITTEN])),
+  ...OF_FEATURES,
 });
 
 /** Throws a Fault that lists every mistake. */
@@ -58,7 +64,6 @@ export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   const problem = versionProblem(document, path);
   if (problem !== undefined) throw new BadSettings([problem]);
   const values = layerFrom(readAs(FILE, document, path), document, path);
-  BadSettings.throwAny(new DeclaredSet().add(values.records ?? []));
   return { source: "file", values, where: (key) => keyPlace(document, path, key.split(".")) };
 }
 
@@ -78,21 +83,21 @@ function versionProblem(document: Document, path: string): string | undefined {
 
 /** The values by their keys, with a dot for those in a map. */
 function layerFrom(read: Read<typeof FILE>, document: Document, path: string): LayerValues {
-  const { networks, projects, records } = read;
+  const { networks } = read;
   const file: Readonly<Record<string, unknown>> = read;
-  const declared = declaredNames({ records, networks, projects }, document, path);
   const plain = Object.keys(SETTINGS).flatMap((key) => {
     const [first = "", second] = key.split(".");
     const found =
       second === undefined ? file[first] : (file[first] as Readonly<Record<string, unknown>> | undefined)?.[second];
     return found === undefined ? [] : [[key, found] as const];
   });
-  const ofFeatures = MAP_FILES.filter(([key]) => file[key] !== undefined).map(
-    ([key, each]) => [key, each.place(file[key], document, path)] as const,
-  );
+  const ofFeatures = MAP_FILES.flatMap(([key, each]) => {
+    if (file[key] === undefined && each.ALSO === undefined) return [];
+    const value = each.place(file[key], document, path, file);
+    return value === undefined ? [] : [[key, value] as const];
+  });
   return {
     ...(Object.fromEntries(plain) as LayerValues),
-    ...(declared.length > 0 && { records: declared }),
     ...Object.fromEntries(ofFeatures),
     ...(networks && { networks: new Map(Object.entries(networks).map(([name, { dns }]) => [name, dns ?? []])) }),
   };

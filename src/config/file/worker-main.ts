@@ -9,16 +9,14 @@ import { readComposeProject } from "./compose-file.ts";
 import { readDocument } from "./document.ts";
 import { readBytes, textOf } from "./files.ts";
 import { readFolder } from "./folder-layers.ts";
-import { readRecordsFolder } from "./records-files.ts";
 import { readSettingsFile } from "./settings-file.ts";
 import type { WorkerJob, WorkerResult } from "./worker.ts";
 
 async function read({ kind, path, setting = "", files = [], bytesMax = 0 }: WorkerJob): Promise<WorkerResult> {
   try {
-    if (kind === "records") return { files: await readRecordsFolder(path) };
     if (kind === "compose") return await readComposeProject(files, path);
     if (kind === "document") return { document: await valueIn(path, bytesMax) };
-    if (kind === "folder") return await readFolder(setting, path);
+    if (kind === "folder") return { folder: await readFolder(setting, path) };
     const { values, where } = await readSettingsFile(path);
     return { values, places: Object.fromEntries(Object.keys(values).map((key) => [key, where(key as Key)])) };
   } catch (error) {

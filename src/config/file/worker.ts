@@ -1,18 +1,16 @@
 /**
- * Worker: reads the settings file, and the folder of records, in a thread of their own. A long file does not delay queries, one
+ * Worker: reads the settings file, and folders that settings name, in a thread of their own. A long file does not delay queries, one
  * that exhausts memory or time ends the thread alone, and the 8 MB of the parser of YAML are freed with it.
  */
 import { Worker } from "node:worker_threads";
 
 import type { ComposeProjectText } from "../../base/model/compose.ts";
 import { BadSettings } from "../bad-settings.ts";
-import type { FolderSettings } from "../feature-entry.ts";
 import type { LayerValues, SettingsLayer } from "../layers.ts";
 import type { Key } from "../keys.ts";
-import type { RecordsFile } from "./records-files.ts";
 
 export interface WorkerJob {
-  readonly kind: "settings" | "records" | "document" | "compose" | "folder";
+  readonly kind: "settings" | "document" | "compose" | "folder";
   /** Of a Compose project, the folder below which its files are. */
   readonly path: string;
   readonly files?: readonly string[];
@@ -27,8 +25,8 @@ interface SettingsRead {
   readonly places: Readonly<Record<string, string>>;
 }
 
-interface RecordsRead {
-  readonly files: readonly RecordsFile[];
+interface FolderRead {
+  readonly folder: object;
 }
 
 interface DocumentRead {
@@ -41,7 +39,7 @@ interface NotRead {
 }
 
 /** The message of the thread. A thrown Fault would lose its class on the way. */
-export type WorkerResult = SettingsRead | RecordsRead | FolderSettings | DocumentRead | ComposeProjectText | NotRead;
+export type WorkerResult = SettingsRead | FolderRead | DocumentRead | ComposeProjectText | NotRead;
 
 /** More than the largest files need on a busy machine. */
 const READING_MS_MAX = 180_000;
@@ -53,15 +51,10 @@ export async function readSettingsInWorker(path: string): Promise<SettingsLayer>
   return { source: "file", values, where: (key: Key) => places[key] ?? path };
 }
 
-/** Throws a Fault if the folder cannot be read; the mistakes of each file are in the result. */
-export async function readRecordsInWorker(path: string): Promise<readonly RecordsFile[]> {
-  const { files } = await readInWorker<RecordsRead>({ kind: "records", path });
-  return files;
-}
-
-/** Throws a Fault that lists every mistake. */
-export async function readFolderInWorker(key: string, path: string): Promise<FolderSettings> {
-  return await readInWorker<FolderSettings>({ kind: "folder", setting: key, path });
+/** As the feature reads it whose setting names it. Throws a Fault that lists every mistake. */
+export async function readFolderInWorker<T extends object>(key: string, path: string): Promise<T> {
+  const { folder } = await readInWorker<FolderRead>({ kind: "folder", setting: key, path });
+  return folder as T;
 }
 
 /** The value that a YAML file stands for. Throws a Fault that says what is wrong. */

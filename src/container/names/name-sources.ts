@@ -5,7 +5,6 @@
 import type { AddressOwner } from "../../api/names.ts";
 import type { OwnName, VisibleNames } from "../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
-import { DeclaredNames } from "./declared/declared-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { HostContext, NameSource, NamedContainer, NetworkName, NodeContext } from "./source/name-source.ts";
 import type { Labels } from "../facts/labels.ts";
@@ -81,8 +80,7 @@ interface NameSourcesParts extends Omit<NameContext, "namesOf" | "machines"> {
 }
 
 export class NameSources {
-  // Other parts talk to these.
-  readonly declared: DeclaredNames;
+  // Other parts talk to it.
   readonly engineHost: EngineHostName;
   readonly #networks: DockerNetworks;
   readonly #leavesToDocker: boolean;
@@ -91,17 +89,15 @@ export class NameSources {
   readonly #own: readonly NameSource[];
 
   constructor({ settings, leavesToDocker, makeNames, shared, ...parts }: NameSourcesParts) {
-    const { networks, networkOf, onChange } = parts;
+    const { networks, networkOf } = parts;
     const context: NameContext = {
       ...parts,
       machines: shared?.machines,
       namesOf: (stopped, labels) => this.#inOrder.flatMap((each) => each.namesOf?.(stopped, labels) ?? []),
     };
-    this.declared = new DeclaredNames(settings, onChange);
     this.engineHost = new EngineHostName(settings, networkOf);
     const ofCore: Partial<Record<NamePlace, NameSource>> = {
       networks,
-      declared: this.declared,
       "engine-host": this.engineHost,
     };
     const elsewhere = shared?.sources ?? [];

@@ -8,7 +8,7 @@ import { nearest } from "../../base/lib/nearest.ts";
 import { BadSettings } from "../../config/bad-settings.ts";
 import type { FolderSettings } from "../../config/feature-entry.ts";
 import { listFolder, readOwnText } from "../../config/file/files.ts";
-import { type PlainKey, SETTINGS } from "../../config/keys.ts";
+import { FEATURE_MAPS, type PlainKey, SETTINGS } from "../../config/keys.ts";
 import { quoteValue } from "../../config/kinds.ts";
 import type { LayerValues } from "../../config/layers.ts";
 import { DeclaredSet } from "../../config/records/declared-set.ts";
@@ -85,9 +85,12 @@ export interface ReadFiles extends FolderSettings {
   readonly values: LayerValues;
 }
 
+/** Whether there is a feature that answers with records. */
+const HAS_RECORDS = Object.hasOwn(FEATURE_MAPS, "records");
+const RECORDS = HAS_RECORDS ? RECORD_OPTIONS : {};
 const SERVER_OPTIONS = ["server", "local", "rev-server", "address"];
 const FLAGS = ["no-resolv", "local-ttl"];
-const KNOWN = [...SERVER_OPTIONS, ...FLAGS, ...Object.keys(RECORD_OPTIONS), ...Object.keys(SETTING_OPTIONS)];
+const KNOWN = [...SERVER_OPTIONS, ...FLAGS, ...Object.keys(RECORDS), ...Object.keys(SETTING_OPTIONS)];
 
 /** Throws a Fault that lists every mistake. */
 export async function readFolder(folder: string): Promise<FolderSettings> {
@@ -147,7 +150,7 @@ class DnsmasqFolder {
   #put(option: OptionLine): void {
     const { name, parts, where } = option;
     const setting = own(SETTING_OPTIONS, name);
-    const record = own(RECORD_OPTIONS, name);
+    const record = own(RECORDS, name);
     if (SERVER_OPTIONS.includes(name)) this.#putServer(option);
     else if (record !== undefined) record(this.#records, option);
     else if (name === "no-resolv") this.#noResolv = this.#places["dns"] ??= where;
@@ -163,6 +166,7 @@ class DnsmasqFolder {
     if (name !== "address") return this.#servers.add(option);
     const { domains, rest } = domainsIn(parts.join(","));
     if (domains === undefined) throw new Error("names no domain: use address=/DOMAIN/ADDRESS");
+    if (rest !== "" && !HAS_RECORDS) throw unsupported(name);
     if (rest !== "") return this.#records.addDomains(domains, rest, where);
     this.#places["dns"] ??= where;
     this.#servers.deny(domains, where);

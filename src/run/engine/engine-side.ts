@@ -30,7 +30,6 @@ import type { ControlPorts } from "../../control/situation/ports.ts";
 import type { EngineCore, Outsiders, OwnNamespace, Policing, Running } from "../../features/contract.ts";
 import { dialIn } from "../../container/namespace/dial.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
-import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import type { NameSettings } from "../../container/names/source/name-settings.ts";
@@ -193,11 +192,6 @@ export class EngineSide implements ContainerSide {
 
   async refreshed(): Promise<void> {
     await this.roster.refreshed();
-  }
-
-  declare(names: readonly DeclaredName[]): void {
-    this.directory.names.declared.set(names);
-    this.refresh();
   }
 
   refresh(): void {

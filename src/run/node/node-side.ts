@@ -24,7 +24,6 @@ import type { InNode, OwnNode } from "../../features/contract.ts";
 import { loadInNode } from "../../features/load.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
-import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { View } from "../../base/model/view.ts";
 import type { ContainerSide, ServeTarget, ContainerSideParts } from "../container-side.ts";
 import { openNamespace } from "../open-namespace.ts";
@@ -156,9 +155,7 @@ class NodeSide implements ContainerSide {
     const apply = this.#node.prepare(settings);
     return await Promise.resolve(() => {
       apply();
-      const next = newDirectory(settings, shared);
-      next.names.declared.succeed(this.#directory.names.declared);
-      this.#directory = next;
+      this.#directory = newDirectory(settings, shared);
       this.#checkNetworks();
       this.refresh();
     });
@@ -166,11 +163,6 @@ class NodeSide implements ContainerSide {
 
   async refreshed(): Promise<void> {
     await Promise.resolve();
-  }
-
-  declare(names: readonly DeclaredName[]): void {
-    this.#directory.names.declared.set(names);
-    this.refresh();
   }
 
   refresh(): void {

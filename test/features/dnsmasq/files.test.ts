@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { DeclaredName } from "../../../src/base/model/declared-name.ts";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { type ReadFiles, readDnsmasqFiles } from "../../../src/features/dnsmasq/files.ts";
 import { routeText } from "../../../src/base/model/server-text.ts";
@@ -17,7 +18,7 @@ function routes(...lines: readonly string[]): readonly string[] | undefined {
 }
 
 function records(...lines: readonly string[]): readonly string[] {
-  const names = read(...lines).values.records ?? [];
+  const { records: names = [] }: { readonly records?: readonly DeclaredName[] | undefined } = read(...lines).values;
   return names.map(({ name, records: all, alias, ttlSeconds }) => {
     const texts = [...all.map(({ text }) => text), ...(alias === undefined ? [] : [`CNAME ${alias}`])];
     return `${name} ${texts.join("; ")}${ttlSeconds === undefined ? "" : ` ${ttlSeconds}s`}`;

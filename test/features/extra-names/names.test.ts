@@ -10,7 +10,7 @@ import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { NameContext, PlacedNames } from "../../../src/container/names/name-sources.ts";
 import { ExtraNames, open } from "../../../src/features/extra-names/extra-names.ts";
 import { TYPE, aClient, aContainer, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
-import { declaredIn } from "../../support/scripted/declarations.ts";
+import { sharedDeclarations } from "../../support/scripted/declarations.ts";
 import { tryAnyLabels } from "../../fuzz/any-labels.ts";
 import { composed, portsOf } from "../../unit/support/control-ports.ts";
 import { replyOnce } from "../../unit/support/reply.ts";
@@ -72,12 +72,13 @@ test("the label gives names and wildcards, if the container's creator set it", (
   assert.equal(ask(succeed(trusting, {}, { makeNames }), "api.shop.test"), "forwarded");
 });
 
-test("container names come first, then declared names, then names of labels, then wildcards", () => {
-  const directory = directoryOf(
+test("container names come first, then declared names, then names of labels, then wildcards", async () => {
+  const containers = [
     named("web", "172.20.0.4", ["all.one.test"]),
     named("proxy", "172.20.0.2", ["*.one.test"], "all.one.test label.one.test declared.one.test"),
-  );
-  directory.names.declared.set(declaredIn("records: {declared.one.test: 10.0.0.1, all.one.test: 10.0.0.1}"));
+  ];
+  const shared = await sharedDeclarations("records: {declared.one.test: 10.0.0.1, all.one.test: 10.0.0.1}");
+  const directory = aDirectory(containers, { networks: ["one", "two"], makeNames, shared });
   assert.equal(ask(directory, "all.one.test"), "172.20.0.4");
   assert.equal(ask(directory, "declared.one.test"), "10.0.0.1");
   assert.equal(ask(directory, "label.one.test"), "172.20.0.2");

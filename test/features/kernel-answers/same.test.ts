@@ -39,6 +39,7 @@ records:
   "*.apps.test": {container: web}
   9.0.0.10.in-addr.arpa: {ptr: right.test}
 `;
+const declared = await declarationsFor(DECLARED);
 const NAMES = [
   ...["web", "web.one", "shared", "many", "site", "db", "b.c.one", "mail.example.org", "c1.net1.br.net1", "long"],
   ...["nope", "example.org", "localhost", "x.localhost", "1.0.0.127.in-addr.arpa", "2.0.20.172.in-addr.arpa"],
@@ -94,7 +95,7 @@ const BEHAVIOURS: readonly (readonly [string, Behaviour, number])[] = [
 for (const [mode, behaviour, part] of BEHAVIOURS) {
   test(`random queries get the same from the kernel and the process ${mode}`, (t) => {
     const world = aWorld(true);
-    const view: View = { ...world, names: [...world.names, ...declarationsFor(DECLARED)] };
+    const view: View = { ...world, names: [...world.names, ...declared] };
     const space = openSpace(t, behaviour);
     const [alone, teaching] = [new Process(view, undefined, behaviour), new Process(view, space, behaviour)];
     let answered = 0;
@@ -117,7 +118,7 @@ for (const [mode, behaviour, part] of BEHAVIOURS) {
 
 const isRepeated = (t: TestContext, behaviour: Behaviour, ...[name, type]: readonly [string, number]): boolean => {
   const world = aWorld(false);
-  const view: View = { ...world, names: [...world.names, ...declarationsFor(DECLARED)] };
+  const view: View = { ...world, names: [...world.names, ...declared] };
   const space = openSpace(t, behaviour);
   const query = aQuery({ name, type });
   new Process(view, space, behaviour).answer(query);
@@ -165,7 +166,7 @@ test("not repeated are chains to random addresses, what is forwarded, rare types
 
 test("failures are repeated once they are asked for again", (t) => {
   const world = aWorld(true);
-  const view: View = { ...world, names: [...world.names, ...declarationsFor(DECLARED)] };
+  const view: View = { ...world, names: [...world.names, ...declared] };
   const space = openSpace(t, DEFAULT_BEHAVIOUR);
   const process = new Process(view, space);
   for (const name of ["nope.dev.svc.cluster.local", "nope", "x.invalid"]) {

@@ -13,7 +13,7 @@ import type { ContainerFact, EndpointFact } from "../../../src/container/facts/f
 import type { PlacedNames } from "../../../src/container/names/name-sources.ts";
 import { ProjectNames, open } from "../../../src/features/projects/projects.ts";
 import { containersFindings } from "../../../src/features/projects/report.ts";
-import { declaredIn } from "../../support/scripted/declarations.ts";
+import { sharedDeclarations } from "../../support/scripted/declarations.ts";
 import { TYPE, aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 import { tryAnyLabels } from "../../fuzz/any-labels.ts";
 import { composed, portsOf } from "../../unit/support/control-ports.ts";
@@ -231,9 +231,8 @@ test("they are listed with their network, and with what comes before them", asyn
     composed("shop", "api", "ab", 3),
     composed("shop", "db", "b", 4),
   ];
-  const prepare = (directory: Directory): void =>
-    directory.names.declared.set(declaredIn("records: { api.shop: 10.9.9.8 }"));
-  const ports = portsOf([web, api, db], [], { prepare, makeNames: makeNames("all") });
+  const shared = await sharedDeclarations("records: { api.shop: 10.9.9.8 }");
+  const ports = portsOf([web, api, db], [], { shared, makeNames: makeNames("all") });
   assert.deepEqual(await rowsOf(ports, web, "api.shop", "web.shop", "db.shop"), [
     "api.shop: resolves from declared for everybody to 10.9.9.8",
     "api.shop: shadowed declared for everybody from project name on a to 10.0.0.3+shop-api-1",

@@ -5,11 +5,10 @@ import assert from "node:assert/strict";
 import { afterEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { EVERYBODY } from "../../../src/base/model/declared-name.ts";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import type { PlacedNames } from "../../../src/container/names/name-sources.ts";
-import { declaredIn } from "../../support/scripted/declarations.ts";
+import { sharedDeclarations } from "../../support/scripted/declarations.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../src/base/model/name-choices.ts";
 import type { NetworkName } from "../../../src/container/names/source/name-source.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
@@ -132,16 +131,16 @@ test("what other sources would call it stays local, too, wildcards on its networ
   assert.equal(ask(directory, "any.apps.test"), "forwarded");
 });
 
-test("whoever else has the name comes first: another container, a declared name", () => {
-  const other = container("other", "10.1.0.3");
-  const directory = directoryOf("nxdomain", container("db", "10.1.0.2"), other);
+test("whoever else has the name comes first: another container, a declared name", async () => {
+  const containers = [container("db", "10.1.0.2"), container("other", "10.1.0.3")];
+  const directory = directoryOf("nxdomain", ...containers);
   stop(directory, stopped("db"));
   assert.equal(ask(directory, "db.corp.test"), "10.1.0.3");
   assert.equal(ask(directory, "db"), "NXDOMAIN");
-  const declared = { name: "db", scope: EVERYBODY, where: "a file", ttlSeconds: undefined, alias: undefined };
-  const records = [{ type: TYPE.A, data: Buffer.of(192, 0, 2, 1), text: "A 192.0.2.1" }];
-  directory.names.declared.set([{ ...declared, records, containers: [] }]);
-  assert.equal(ask(directory, "db"), "192.0.2.1");
+  const shared = await sharedDeclarations("records: {db: 192.0.2.1}");
+  const declaring = aDirectory([asker, ...containers], { makeNames: makeNames("nxdomain"), shared });
+  stop(declaring, stopped("db"));
+  assert.equal(ask(declaring, "db"), "192.0.2.1");
 });
 
 test("a last address that another container has by now is not told", () => {
@@ -262,13 +261,13 @@ test("a stopped container's name is not running, with its last addresses where t
     networks: [{ name: "a", names: ["api"] }],
   };
   const withSetting = async (setting: "nxdomain" | "last-address", declared = ""): Promise<string[]> => {
+    const shared = await sharedDeclarations(declared);
     const prepare = (directory: Directory): void => {
-      if (declared !== "") directory.names.declared.set(declaredIn(declared));
       directory.putContainer(api);
       directory.removeContainer(api.id);
       directory.putStopped(kept);
     };
-    return await rowsOf(portsOf([web], [ended], { makeNames: makeNames(setting), prepare }), web, "api");
+    return await rowsOf(portsOf([web], [ended], { makeNames: makeNames(setting), prepare, shared }), web, "api");
   };
   assert.deepEqual(await withSetting("nxdomain"), ["api: not-running from stopped containers on a to shop-api-1"]);
   assert.match((await withSetting("last-address")).join("\n"), /^api: not-running from stopped containers on a to /);

@@ -12,7 +12,6 @@ import type { ComposeFilter } from "../../../src/control/situation/address-owner
 import { listNames } from "../../../src/control/reports/name-resolver.ts";
 import type { ControlPorts } from "../../../src/control/situation/ports.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
-import { declaredIn } from "../../support/scripted/declarations.ts";
 import { composed, portsOf } from "../support/control-ports.ts";
 import { rowsOf } from "../support/listed-names.ts";
 
@@ -52,43 +51,6 @@ test("a container resolves a name on the first of its networks that has it, and 
   const { names, networks } = await listNames(ports, API, undefined);
   assert.deepEqual(networks, ["a", "b"]);
   assert.equal(names.find(({ name, network }) => name === "db" && network === "b")?.state, "resolves");
-});
-
-const DECLARED = `
-records:
-  web: 10.9.9.9
-  api.shop: 10.9.9.8
-  only.test: 10.9.9.7
-  cdn.test: { cname: api }
-  twice.test: 10.9.9.6
-  "*.wild.test": 10.9.9.5
-  mail.test: { mx: [10 a.test], container: web }
-  one.hidden.test: 10.9.9.3
-  "*.deep.hidden.test": 10.9.9.2
-projects:
-  shop: { records: { twice.test: 10.9.9.4, "*.hidden.test": 10.9.9.1 } }
-`;
-
-test("declared names are listed with what they have, and with what comes before them", async () => {
-  const ports = portsOf([WEB, API], [], {
-    prepare: (directory) => directory.names.declared.set(declaredIn(DECLARED)),
-  });
-  const names = ["web", "api.shop", "only.test", "cdn.test", "twice.test", "*.wild.test", "mail.test"];
-  const hidden = ["*.hidden.test", "one.hidden.test", "*.deep.hidden.test"];
-  assert.deepEqual(await rowsOf(ports, WEB, ...names, ...hidden), [
-    '*.deep.hidden.test: shadowed *.hidden.test, declared for project "shop" from declared for everybody to 10.9.9.2',
-    '*.hidden.test: resolves from declared for project "shop" to 10.9.9.1',
-    "*.wild.test: resolves from declared for everybody to 10.9.9.5",
-    "api.shop: resolves from declared for everybody to 10.9.9.8",
-    "cdn.test: resolves from declared for everybody to CNAME api",
-    "mail.test: resolves from declared for everybody to MX 10 a.test+container web",
-    'one.hidden.test: shadowed *.hidden.test, declared for project "shop" from declared for everybody to 10.9.9.3',
-    "only.test: resolves from declared for everybody to 10.9.9.7",
-    'twice.test: resolves from declared for project "shop" to 10.9.9.4',
-    'twice.test: shadowed declared for project "shop" from declared for everybody to 10.9.9.6',
-    "web: resolves from docker on a to 10.0.0.2+shop-web-1",
-    "web: shadowed network a from declared for everybody to 10.9.9.9",
-  ]);
 });
 
 test("the name of the engine's host is listed where settings allow it", async () => {

@@ -31,15 +31,16 @@ interface Prepared {
   /** Tells the directory what it would be told before containers are known. */
   readonly prepare?: (directory: Directory) => void;
   readonly makeNames?: DirectoryParts["makeNames"];
+  readonly shared?: DirectoryParts["shared"];
 }
 
 export function portsOf(
   facts: readonly ContainerFact[],
   stopped: readonly StoppedContainer[] = [],
-  { behaviour = DEFAULT_BEHAVIOUR, settings, prepare, makeNames }: Prepared = {},
+  { behaviour = DEFAULT_BEHAVIOUR, settings, prepare, makeNames, shared }: Prepared = {},
 ): ControlPorts {
   const networks = [..."abcd"].map((id) => ({ id, name: id }));
-  const directory = aDirectory([], { names: settings ?? {}, networks, makeNames });
+  const directory = aDirectory([], { names: settings ?? {}, networks, makeNames, shared });
   prepare?.(directory);
   for (const fact of facts) directory.putContainer(fact);
   const containers = {

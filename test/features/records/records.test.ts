@@ -7,14 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
-import { dns11, startDns11 } from "../support/program/dns11.ts";
-import { SharedDns11 } from "../support/program/shared-dns11.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { page } from "../support/program/scrape.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
+import { dataOf, dig } from "../../support/client/dig.ts";
+import { dns11, startDns11 } from "../../support/program/dns11.ts";
+import { SharedDns11 } from "../../support/program/shared-dns11.ts";
+import { type Engine, startEngine } from "../../support/engine/engine.ts";
+import { page } from "../../support/program/scrape.ts";
+import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 const SETTINGS = `records:
   api.shop.test: 10.9.0.5

@@ -6,13 +6,13 @@
 import { join } from "node:path";
 
 import type { DeclaredName } from "../../base/model/declared-name.ts";
-import { BadSettings } from "../bad-settings.ts";
-import { readHostsText } from "../records/hosts-text.ts";
-import { byName, mapOf, quoteValue } from "../kinds.ts";
-import { readAs, readYaml } from "./document.ts";
-import { listFolder, readOwnText } from "./files.ts";
-import { PROJECTS, RECORDS, declaredNames } from "./records-schema.ts";
-import { VERSION } from "./settings-file.ts";
+import { BadSettings } from "../../config/bad-settings.ts";
+import { readAs, readYaml } from "../../config/file/document.ts";
+import { listFolder, readOwnText } from "../../config/file/files.ts";
+import { VERSION } from "../../config/file/settings-file.ts";
+import { byName, mapOf, quoteValue } from "../../config/kinds.ts";
+import { ALSO, WRITTEN, declaredNames } from "./file-schema.ts";
+import { readHostsText } from "./hosts-text.ts";
 
 export interface RecordsFile {
   readonly path: string;
@@ -32,13 +32,13 @@ const RECORDS_FILE = mapOf({
       if (value !== VERSION) throw new Error(`unsupported version ${quoteValue(value)}: use ${VERSION}`);
     },
   },
-  records: RECORDS,
-  networks: byName("network", mapOf({ records: RECORDS }), "{NETWORK: {records: {db.shop.test: 10.0.0.5}}}"),
-  projects: PROJECTS,
+  records: WRITTEN,
+  networks: byName("network", mapOf(ALSO.ofNetworks), "{NETWORK: {records: {db.shop.test: 10.0.0.5}}}"),
+  ...ALSO.keys,
 });
 
 /** All files by name. Throws a Fault if the folder cannot be read. */
-export async function readRecordsFolder(folder: string): Promise<readonly RecordsFile[]> {
+export async function readFolder(folder: string): Promise<readonly RecordsFile[]> {
   const names = await listFolder(folder, IGNORED);
   const files: RecordsFile[] = [];
   for (const name of names) files.push(await readRecordsFile(join(folder, name)));

@@ -3,9 +3,10 @@
  * its Compose project first, then those of its networks, then those for everybody; the first that has a name is all
  * that counts for it.
  */
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { type DeclaredName, type RecordScope, scopeText } from "../../../base/model/declared-name.ts";
-import type { LabelPolicy } from "../../../base/model/name-choices.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { type DeclaredName, type RecordScope, scopeText } from "../../base/model/declared-name.ts";
+import type { Settings } from "../../config/settings.ts";
+import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import {
   MISS,
   type NameSearch,
@@ -13,15 +14,14 @@ import {
   type QuestionName,
   type VisibleNames,
   type NameRecords,
-} from "../../../base/model/visible-names.ts";
-import { wireLabels } from "../../../base/dns/name.ts";
-import { LabelTable, StoredName } from "../../../base/model/label-table.ts";
-import { TYPE } from "../../../base/dns/record-type.ts";
-import { projectOf } from "../../facts/compose.ts";
-import type { ContainerFact } from "../../facts/fact.ts";
-import type { NameSettings } from "../source/name-settings.ts";
-import type { NameSource } from "../source/name-source.ts";
-import { SuffixTable } from "../source/suffix-table.ts";
+} from "../../base/model/visible-names.ts";
+import { wireLabels } from "../../base/dns/name.ts";
+import { LabelTable, StoredName } from "../../base/model/label-table.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { projectOf } from "../../container/facts/compose.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { NameSource } from "../../container/names/source/name-source.ts";
+import { SuffixTable } from "../../container/names/source/suffix-table.ts";
 
 /** What a list shows of a name that has many records, or long ones. */
 const RECORDS_LISTED = 8;
@@ -60,13 +60,15 @@ class VisibleDeclarations implements VisibleNames {
 }
 
 export class DeclaredNames implements NameSource {
-  readonly #labels: LabelPolicy;
-  readonly #onChange: () => void;
+  #labels: LabelPolicy;
   #tables = new Map<string, DeclaredTable>();
 
-  constructor({ labels }: Pick<NameSettings, "labels">, onChange: () => void) {
+  constructor({ labels }: Pick<Settings, "labels">) {
     this.#labels = labels;
-    this.#onChange = onChange;
+  }
+
+  configure({ labels }: Pick<Settings, "labels">): void {
+    this.#labels = labels;
   }
 
   /** Sets all names. Existing views do not change. */
@@ -79,11 +81,6 @@ export class DeclaredNames implements NameSource {
       tables.set(key, table);
     }
     this.#tables = tables;
-    this.#onChange();
-  }
-
-  succeed(current: DeclaredNames): void {
-    this.#tables = current.#tables;
   }
 
   namesFor(container: ContainerFact): VisibleNames | undefined {

@@ -5,12 +5,12 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { BadSettings } from "../../../../src/config/bad-settings.ts";
-import { DeclaredSet } from "../../../../src/config/records/declared-set.ts";
-import { LIMITS } from "../../../../src/base/limits.ts";
-import { readHostsText } from "../../../../src/config/records/hosts-text.ts";
-import { runs } from "../../../support/rig/runs.ts";
-import { declaredIn } from "../../../support/scripted/declarations.ts";
+import { BadSettings } from "../../../src/config/bad-settings.ts";
+import { DeclaredSet } from "../../../src/config/records/declared-set.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { readHostsText } from "../../../src/features/records/hosts-text.ts";
+import { runs } from "../../support/rig/runs.ts";
+import { declaredIn } from "../../support/scripted/declarations.ts";
 
 function textsOf(text: string): Record<string, string[]> {
   return Object.fromEntries(
@@ -139,8 +139,8 @@ function mistakeLike(mistake: RegExp): (error: unknown) => boolean {
 }
 
 test("names cannot be declared in strict", async () => {
-  const { mergeSettings } = await import("../../../../src/config/merge-settings.ts");
-  const { readSettings } = await import("../../../../src/config/file/settings-file.ts");
+  const { mergeSettings } = await import("../../../src/config/merge-settings.ts");
+  const { readSettings } = await import("../../../src/config/file/settings-file.ts");
   const layer = readSettings(Buffer.from("version: 1\nstrict: true\nrecords: {a.test: 10.0.0.1}"), "s.yaml");
   const what = /s\.yaml:3:1: records: has no effect with strict, because Docker has no such names: remove one of them/;
   assert.throws(() => mergeSettings([layer]), mistakeLike(what));

@@ -24,8 +24,15 @@ import {
   anEndpoint,
   u16,
 } from "../../support/scripted/builders.ts";
-import { declarationsFor } from "../../support/scripted/declarations.ts";
-import { type AnswerResult, type Reply, addressesIn, answerOnce, readName, readReply } from "../support/reply.ts";
+import { declarationsFor } from "./declared.ts";
+import {
+  type AnswerResult,
+  type Reply,
+  addressesIn,
+  answerOnce,
+  readName,
+  readReply,
+} from "../../unit/support/reply.ts";
 
 const SHOP = `
 records:

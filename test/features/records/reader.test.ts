@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import type { DeclaredName } from "../../../src/base/model/declared-name.ts";
-import { RecordsReader } from "../../../src/run/records/records-reader.ts";
+import type { RecordsSettings } from "../../../src/features/records/feature.ts";
+import { RecordsReader } from "../../../src/features/records/reader.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
 
@@ -16,10 +17,14 @@ class Rig implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "d11-records-"));
   readonly events: string[] = [];
   names: readonly DeclaredName[] = [];
-  readonly records = new RecordsReader({
-    onEvent: (about, text) => this.events.push(`${text} ${JSON.stringify(about)}`),
-    onNames: (names) => (this.names = names),
-  });
+  readonly records = new RecordsReader(
+    (about, text) => this.events.push(`${text} ${JSON.stringify(about)}`),
+    (names) => (this.names = names),
+  );
+
+  async configure(settings: RecordsSettings): Promise<void> {
+    this.names = (await this.records.prepare(settings))();
+  }
 
   write(name: string, text: string): void {
     writeFileSync(join(this.folder, name), text);
@@ -46,8 +51,8 @@ test("files come, change, turn bad and go; a bad file keeps the names that it ha
   rig.write("b.hosts", "10.0.0.2 b.test");
   rig.write(".hidden.yaml", "records: {h.test: 10.0.0.1}");
   rig.write("a.yaml~", "records: {h.test: 10.0.0.1}");
-  const settings = { records: declaredIn("records: {s.test: 10.0.0.9}"), recordsDir: rig.folder };
-  await rig.records.configure(settings);
+  const settings = { records: declaredIn("records: {s.test: 10.0.0.9}"), folder: rig.folder };
+  await rig.configure(settings);
   const reverse = "2.0.0.10.in-addr.arpa PTR b.test";
   await rig.expect(reverse, "a.test A 10.0.0.1", "b.test A 10.0.0.2", "s.test A 10.0.0.9");
   rig.write("a.yaml", "records: {a.test: 10.0.0.3}");
@@ -72,7 +77,7 @@ test("a file that contradicts the settings or an earlier file is refused as a wh
   rig.write("a.yaml", "records: {one.test: 10.0.0.1}");
   rig.write("b.yaml", "records: {two.test: 10.0.0.2, one.test: 10.0.0.2}");
   rig.write("c.yaml", "records: {s.test: 10.0.0.1}");
-  await rig.records.configure({ records: declaredIn("records: {s.test: 10.0.0.9}"), recordsDir: rig.folder });
+  await rig.configure({ records: declaredIn("records: {s.test: 10.0.0.9}"), folder: rig.folder });
   await rig.expect("one.test A 10.0.0.1", "s.test A 10.0.0.9");
   const { problems } = rig.records.report;
   assert.match(problems[0] ?? "", /b\.yaml:1:\d+: one\.test: is declared twice for everybody, also at .*a\.yaml:1:11/);
@@ -82,7 +87,7 @@ test("a file that contradicts the settings or an earlier file is refused as a wh
 test("a folder that is missing, and files that cannot be trusted, are reported and harm no other file", async () => {
   await using rig = new Rig();
   const late = join(rig.folder, "late");
-  await rig.records.configure({ records: declaredIn("records: {s.test: 10.0.0.9}"), recordsDir: late });
+  await rig.configure({ records: declaredIn("records: {s.test: 10.0.0.9}"), folder: late });
   await rig.expect("s.test A 10.0.0.9");
   assert.match(rig.records.report.problems[0] ?? "", /late: cannot be read: .*ENOENT/);
   rig.write("ok.yml", "records: {ok.test: 10.0.0.1}");
@@ -98,7 +103,7 @@ test("a folder that is missing, and files that cannot be trusted, are reported a
     "bomb.yaml",
     `a: &a [1,1]\n${["b", "c", "d", "e", "f"].map((each) => `${each}: &${each} [${"*a,".repeat(30)}]`).join("\n")}`,
   );
-  await rig.records.configure({ records: [], recordsDir: rig.folder });
+  await rig.configure({ records: [], folder: rig.folder });
   await rig.expect("ok.test A 10.0.0.1");
   const problems = rig.records.report.problems.map((each) => each.replace(`${rig.folder}/`, "")).join("\n");
   for (const what of [

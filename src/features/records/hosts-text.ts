@@ -7,8 +7,8 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { withoutComment } from "../../base/lib/text.ts";
 import { reverseLabels } from "../../base/model/address.ts";
 import { type DeclaredName, type DeclaredRecord, EVERYBODY } from "../../base/model/declared-name.ts";
-import { quoteValue } from "../kinds.ts";
-import { readAnyAddress, readOwner, readTarget } from "./record-data.ts";
+import { quoteValue } from "../../config/kinds.ts";
+import { readAnyAddress, readOwner, readTarget } from "../../config/records/record-data.ts";
 
 interface HostsResult {
   readonly names: readonly DeclaredName[];
