@@ -5,38 +5,38 @@ import { type ContainerFact, outgoingAddress } from "../../container/facts/fact.
 import type { Client } from "../../query/client/client.ts";
 import type { Disclosure } from "../../query/tap.ts";
 import type { RunCore, Running } from "../contract.ts";
-import { toldServers, toldText } from "./feature.ts";
+import { subnetServers, serverName } from "./feature.ts";
 
 const IPV4 = 1;
 const IPV6 = 2;
 const NOTHING = new Uint8Array(0);
 
 export function open({ settings, observe }: RunCore): Running {
-  const told = new ToldClients();
+  const subnets = new ClientSubnets();
   observe({
     open: (containerId, client) => {
-      told.open(containerId, client);
+      subnets.open(containerId, client);
       return undefined;
     },
     close: () => undefined,
   });
   return {
-    start: () => told.setServers(toldServers(settings)),
-    configure: (next) => told.setServers(toldServers(next)),
-    put: (fact) => told.put(fact),
-    remove: (containerId) => told.remove(containerId),
+    start: () => subnets.setServers(subnetServers(settings)),
+    configure: (next) => subnets.setServers(subnetServers(next)),
+    put: (fact) => subnets.put(fact),
+    remove: (containerId) => subnets.remove(containerId),
   };
 }
 
 /** What the query side needs to be told of a client. */
-type ToldClient = Pick<Client, "disclosure" | "repeater" | "onClose">;
+type SubnetClient = Pick<Client, "disclosure" | "repeater" | "onClose">;
 
 /** Which servers are told, and what they are told of each open client. */
-export class ToldClients {
+export class ClientSubnets {
   #servers: ReadonlySet<string> = new Set();
   /** Those of running containers. */
   readonly #addresses = new Map<string, string>();
-  readonly #clients = new Map<string, Set<ToldClient>>();
+  readonly #clients = new Map<string, Set<SubnetClient>>();
 
   /** The former answers are not those of these servers. */
   setServers(servers: readonly string[]): void {
@@ -45,7 +45,7 @@ export class ToldClients {
     for (const containerId of this.#clients.keys()) this.#disclose(containerId);
   }
 
-  open(containerId: string, client: ToldClient): void {
+  open(containerId: string, client: SubnetClient): void {
     const clients = this.#clients.get(containerId) ?? new Set();
     this.#clients.set(containerId, clients.add(client));
     client.onClose(() => {
@@ -80,7 +80,7 @@ export class ToldClients {
     const servers = this.#servers;
     const option = subnetOption(this.#addresses.get(containerId));
     return {
-      optionFor: (server) => (isAsked(server) && servers.has(toldText(server)) ? option : undefined),
+      optionFor: (server) => (isAsked(server) && servers.has(serverName(server)) ? option : undefined),
     };
   }
 }

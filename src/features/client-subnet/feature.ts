@@ -31,12 +31,12 @@ export const CLIENT_SUBNET = {
 } as const;
 
 /** The servers that are told. */
-export function toldServers(all: Pick<Settings, "features">): readonly string[] {
+export function subnetServers(all: Pick<Settings, "features">): readonly string[] {
   return featureValues(settings, all)["client-subnet"];
 }
 
 /** A server as settings name it. Where it is asked from makes no difference to what it may know. */
-export function toldText({ address, port }: Pick<Server, "address" | "port">): string {
+export function serverName({ address, port }: Pick<Server, "address" | "port">): string {
   const [bare = "", ...zone] = address.split("%");
   const bytes = unmappedBytesOf(bare);
   const text = bytes === undefined ? bare : addressText(bytes);
@@ -48,7 +48,7 @@ type Quote = (value: unknown) => string;
 
 function readServer(value: unknown, quote: Quote): string {
   const server = typeof value === "string" ? serverIn(value) : undefined;
-  if (server !== undefined) return toldText(server);
+  if (server !== undefined) return serverName(server);
   throw new Error(`invalid server ${quote(value)}: use an IP address, such as 192.168.1.2 or 192.168.1.2:5353`);
 }
 
@@ -63,13 +63,13 @@ function serverIn(text: string): Server | undefined {
 }
 
 function conflicts(all: Settings): readonly (readonly [keyof typeof settings, string])[] {
-  const { "client-subnet": told, "client-subnet-public": mayBePublic } = featureValues(settings, all);
-  if (told.length > 0 && !all.behaviour.failsOver) {
+  const { "client-subnet": servers, "client-subnet-public": mayBePublic } = featureValues(settings, all);
+  if (servers.length > 0 && !all.behaviour.failsOver) {
     const what = "has no effect with forward.order: docker, which strict sets, too: remove one of them";
     return [["client-subnet", what]];
   }
-  const isPublic = told.filter((each) => !isPrivate(each) && !mayBePublic.includes(each));
-  const unused = mayBePublic.filter((each) => !told.includes(each));
+  const isPublic = servers.filter((each) => !isPrivate(each) && !mayBePublic.includes(each));
+  const unused = mayBePublic.filter((each) => !servers.includes(each));
   return [
     ...isPublic.map((each) => ["client-subnet", publicText(each)] as const),
     ...unused.map((each) => ["client-subnet-public", unusedText(each)] as const),

@@ -9,12 +9,12 @@ import type { RepeatedQueries } from "../../query/history/query-history.ts";
 import { Outcome, STAGE } from "../../query/record/outcome.ts";
 import type { RepeatMark, Repeater, WrittenReply } from "../../query/repeater.ts";
 import type { Question } from "../../query/wire/question.ts";
-import { ToldAnswers } from "./told-answers.ts";
+import { AnswerWriter } from "./answer-writer.ts";
 
-const told = new ToldAnswers();
+const writer = new AnswerWriter();
 
 /**
- * A client whose answers the kernel repeats from one memory: it is told of each, and what it has answered with them comes back to the
+ * A client whose answers the kernel repeats from one memory: each is written there, and what it has answered with them comes back to the
  * client's counters, its history and its failures when somebody reads these. Nothing is woken up for a query.
  */
 export class ClientAnswers implements Repeater, RepeatedQueries {
@@ -41,7 +41,7 @@ export class ClientAnswers implements Repeater, RepeatedQueries {
   }
 
   offer(block: Buffer, question: Question, reply: WrittenReply, mark: RepeatMark): void {
-    told.tell(this.#memory, block, question, reply, mark);
+    writer.write(this.#memory, block, question, reply, mark);
   }
 
   forget(): void {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import type { Settings } from "../../../src/config/settings.ts";
-import { CLIENT_SUBNET, toldServers, toldText } from "../../../src/features/client-subnet/feature.ts";
+import { CLIENT_SUBNET, subnetServers, serverName } from "../../../src/features/client-subnet/feature.ts";
 import { subnetOption } from "../../../src/features/client-subnet/client-subnet.ts";
 
 const { kind } = CLIENT_SUBNET.settings["client-subnet"];
@@ -31,11 +31,11 @@ function refused(values: Record<string, unknown>, ...expected: readonly RegExp[]
 
 test("a private server is named once, in any spelling of its address", () => {
   const all = ["192.168.1.2", "10.0.0.1:5353", "FD00::0:53", "127.0.0.1", "::ffff:172.16.0.1", "fe80::1%eth0"];
-  const told = toldServers(merge({ "client-subnet": all }));
+  const told = subnetServers(merge({ "client-subnet": all }));
   assert.deepEqual(told, ["192.168.1.2", "10.0.0.1:5353", "fd00::53", "127.0.0.1", "172.16.0.1", "fe80::1%eth0"]);
-  assert.equal(toldText({ address: "fd00:0:0::53", port: 53 }), "fd00::53");
-  assert.notEqual(toldText({ address: "192.168.1.2", port: 54 }), "192.168.1.2");
-  assert.deepEqual(toldServers(merge({})), []);
+  assert.equal(serverName({ address: "fd00:0:0::53", port: 53 }), "fd00::53");
+  assert.notEqual(serverName({ address: "192.168.1.2", port: 54 }), "192.168.1.2");
+  assert.deepEqual(subnetServers(merge({})), []);
 });
 
 test("a server with any other address must be named twice", () => {
@@ -43,7 +43,7 @@ test("a server with any other address must be named twice", () => {
   for (const server of others) {
     refused({ "client-subnet": [server] }, /^--client-subnet: .* is not a private address.*client-subnet-public, too/);
     const both = { "client-subnet": ["10.0.0.1", server], "client-subnet-public": [server] };
-    assert.deepEqual(toldServers(merge(both)), ["10.0.0.1", server]);
+    assert.deepEqual(subnetServers(merge(both)), ["10.0.0.1", server]);
   }
   // At another port it is another server.
   const ports = { "client-subnet": ["8.8.8.8"], "client-subnet-public": ["8.8.8.8:5353"] };

@@ -57,8 +57,8 @@ const REPEATED_TYPES: ReadonlySet<number> = new Set([
   TYPE.HTTPS,
 ]);
 
-/** What the process has answered, as the kernel is told of it. */
-export class ToldAnswers {
+/** Writes what the process has answered into the kernel's memory of answers. */
+export class AnswerWriter {
   /** Reused for every question and answer: after a change of names thousands of them may come at once. */
   readonly #asked: Writable<KernelQuestion> = { ...NOTHING_ASKED };
   readonly #answer: Writable<KernelAnswer> = { ...NOTHING_SAID, shuffledBytes: 0, source: undefined };
@@ -75,7 +75,7 @@ export class ToldAnswers {
   };
 
   /** The reply is written over `question`, and may be repeated. */
-  tell(memory: KernelAnswerMemory, block: Buffer, question: Question, reply: WrittenReply, mark: RepeatMark): void {
+  write(memory: KernelAnswerMemory, block: Buffer, question: Question, reply: WrittenReply, mark: RepeatMark): void {
     const { cached, style } = mark;
     if (cached !== undefined) {
       if (!isWhole(question, reply, cached) || !this.#isAskedAgain(memory, block, question)) return;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Server } from "../../../src/base/model/view.ts";
-import { ToldClients, subnetOption } from "../../../src/features/client-subnet/client-subnet.ts";
+import { ClientSubnets, subnetOption } from "../../../src/features/client-subnet/client-subnet.ts";
 import { outgoingAddress } from "../../../src/container/facts/fact.ts";
 import { aClient, aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 
@@ -24,35 +24,35 @@ function aServedClient(): { readonly client: ReturnType<typeof aClient>; readonl
 }
 
 test("a server is told the address of a container, once it is known, and nothing of whoever is none", () => {
-  const told = new ToldClients();
+  const subnets = new ClientSubnets();
   const { client, forgotten } = aServedClient();
   const toldTo = (server: Server): Uint8Array | undefined => client.disclosure?.optionFor(server);
-  told.open("web", client);
+  subnets.open("web", client);
   assert.equal(toldTo(FILTER), undefined);
-  told.setServers(["10.0.0.1"]);
+  subnets.setServers(["10.0.0.1"]);
   assert.deepEqual(toldTo(FILTER), new Uint8Array(0));
   assert.equal(forgotten(), 1);
   const fact = aContainer({ id: "web", endpoints: [anEndpoint({ ipv4: "172.18.0.2" })] });
-  told.put(fact);
+  subnets.put(fact);
   assert.deepEqual(toldTo(FILTER), subnetOption("172.18.0.2"));
   assert.deepEqual(toldTo({ ...FILTER, from: "container" }), subnetOption("172.18.0.2"));
   for (const server of OTHERS) assert.equal(toldTo(server), undefined);
   assert.equal(forgotten(), 2);
   // The same facts again end no answers, and the same settings do not.
   const before = client.disclosure;
-  told.put({ ...fact, isPaused: true });
-  told.setServers(["10.0.0.1"]);
+  subnets.put({ ...fact, isPaused: true });
+  subnets.setServers(["10.0.0.1"]);
   assert.equal(client.disclosure, before);
   // Another client of the container, as when it is attached again.
   const again = aServedClient().client;
-  told.open("web", again);
+  subnets.open("web", again);
   assert.deepEqual(again.disclosure?.optionFor(FILTER), subnetOption("172.18.0.2"));
   client.close();
-  told.put(aContainer({ id: "web", endpoints: [anEndpoint({ ipv4: "172.18.0.9" })] }));
+  subnets.put(aContainer({ id: "web", endpoints: [anEndpoint({ ipv4: "172.18.0.9" })] }));
   assert.equal(client.disclosure, before);
   assert.deepEqual(again.disclosure?.optionFor(FILTER), subnetOption("172.18.0.9"));
-  told.remove("web");
-  told.setServers([]);
+  subnets.remove("web");
+  subnets.setServers([]);
   assert.equal(again.disclosure, undefined);
 });
 
