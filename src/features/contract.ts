@@ -25,7 +25,7 @@ import type { SearchList } from "../container/files/resolv-conf-text.ts";
 import type { ContainerLinks } from "../container/links/container-links.ts";
 import type { NameContext, PlacedNames } from "../container/names/name-sources.ts";
 import type { NodeContext } from "../container/names/source/name-source.ts";
-import type { OtherMachines } from "../container/names/zone/member.ts";
+import type { OtherMachines } from "../container/names/services/member.ts";
 import type { EngineHost } from "../container/namespace/engine-host.ts";
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../container/namespace/proof.ts";

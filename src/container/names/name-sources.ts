@@ -10,7 +10,7 @@ import type { HostContext, NameSource, NamedContainer, NetworkName, NodeContext 
 import type { Labels } from "../facts/labels.ts";
 import type { NameSettings } from "./source/name-settings.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
-import type { OtherMachines } from "./zone/member.ts";
+import type { OtherMachines } from "./services/member.ts";
 
 /** The order of precedence. At one place, sources of features come behind those of the core, in the order of the list of features. */
 const NAME_PLACES = [

@@ -9,7 +9,7 @@ import type { ReportEvent } from "../../base/log/log.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { PlacedNames } from "../../container/names/name-sources.ts";
-import type { OtherMachines } from "../../container/names/zone/member.ts";
+import type { OtherMachines } from "../../container/names/services/member.ts";
 import { type Family, counter, gauge, sample } from "../../metrics/exposition.ts";
 import type { EngineCore, Prepared, RunCore, Running } from "../contract.ts";
 import type { GatewayOptions } from "./client/gateway.ts";

@@ -10,13 +10,13 @@ import {
   type MemberReach,
   type OtherMachines,
   type ZoneMember,
-} from "../../container/names/zone/member.ts";
-import { ZoneMembers } from "../../container/names/zone/members.ts";
+} from "../../container/names/services/member.ts";
+import { ZoneMembers } from "../../container/names/services/members.ts";
 import {
   type InsideSwarm,
   type PublishedMember,
   SWARM_NETWORKS_MAX,
-} from "../../container/names/zone/published-member.ts";
+} from "../../container/names/services/published-member.ts";
 import { endOf, nextKey, type StoredKeys } from "./client/keys.ts";
 import type { StoredKey } from "./client/messages.ts";
 import { ETCD_LIMITS } from "./limits.ts";

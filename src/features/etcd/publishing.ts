@@ -6,7 +6,7 @@ import { addressText } from "../../base/model/address.ts";
 import type { ReportEvent } from "../../base/log/log.ts";
 import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
-import { NO_SERVICE, type PublishedMember, publishedMember } from "../../container/names/zone/published-member.ts";
+import { NO_SERVICE, type PublishedMember, publishedMember } from "../../container/names/services/published-member.ts";
 import type { Gateway } from "./client/gateway.ts";
 import { Publisher, type WantedKeys } from "./client/publisher.ts";
 import type { EtcdPolicy, PublishPolicy } from "./feature.ts";

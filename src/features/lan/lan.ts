@@ -12,7 +12,7 @@ import {
   outsiderEndpoint,
   outsiderFact,
 } from "../../container/facts/fact.ts";
-import { isBoundAt, ON_THE_WIRE, publishedMember } from "../../container/names/zone/published-member.ts";
+import { isBoundAt, ON_THE_WIRE, publishedMember } from "../../container/names/services/published-member.ts";
 import { DNS_PORT } from "../../container/rules/rewritten-port.ts";
 import type { Family } from "../../metrics/exposition.ts";
 import { hostAddressFamilies } from "../../metrics/metrics.ts";
@@ -23,11 +23,11 @@ import { addressBytes } from "../../base/model/address.ts";
 import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import type { OwnName, QuestionName, NameSearch, VisibleNames } from "../../base/model/visible-names.ts";
 import { HostZone } from "../../container/names/host-domain/host-zone.ts";
-import { EVERYWHERE } from "../../container/names/zone/member.ts";
-import { ZoneMembers } from "../../container/names/zone/members.ts";
-import { ReachableAddresses } from "../../container/names/zone/reachable-addresses.ts";
+import { EVERYWHERE } from "../../container/names/services/member.ts";
+import { ZoneMembers } from "../../container/names/services/members.ts";
+import { ReachableAddresses } from "../../container/names/services/reachable-addresses.ts";
 import { DnsZone } from "../../container/names/source/dns-zone.ts";
-import { ZoneNames } from "../../container/names/zone/zone-names.ts";
+import { ZoneNames } from "../../container/names/services/zone-names.ts";
 
 const REFUSED: Upstreams = {
   routes: [

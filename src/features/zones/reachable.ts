@@ -4,8 +4,13 @@
 import type { EndpointFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { Gateways } from "../../container/names/source/gateways.ts";
 import type { Visibility } from "../../container/names/source/visibility.ts";
-import { type Addresses, EVERYWHERE, type MemberEndpoint, type ZoneMember } from "../../container/names/zone/member.ts";
-import { NOTHING, ReachableAddresses } from "../../container/names/zone/reachable-addresses.ts";
+import {
+  type Addresses,
+  EVERYWHERE,
+  type MemberEndpoint,
+  type ZoneMember,
+} from "../../container/names/services/member.ts";
+import { NOTHING, ReachableAddresses } from "../../container/names/services/reachable-addresses.ts";
 
 interface ReachableParts {
   /** The container's own networks, in search order. */

@@ -16,10 +16,10 @@ import {
   type MemberPlace,
   type OtherMachines,
   type ZoneMember,
-} from "../../container/names/zone/member.ts";
-import { ZoneMembers } from "../../container/names/zone/members.ts";
-import type { ReachableAddresses } from "../../container/names/zone/reachable-addresses.ts";
-import { ZoneNames, ZonePointers } from "../../container/names/zone/zone-names.ts";
+} from "../../container/names/services/member.ts";
+import { ZoneMembers } from "../../container/names/services/members.ts";
+import type { ReachableAddresses } from "../../container/names/services/reachable-addresses.ts";
+import { ZoneNames, ZonePointers } from "../../container/names/services/zone-names.ts";
 import { ZONE_LABELS, serviceWarning } from "../../container/facts/label-service.ts";
 import { ignoredLabelWarning } from "../../container/facts/labels.ts";
 import type { Settings } from "../../config/settings.ts";

@@ -7,7 +7,7 @@ import type { Explanation } from "../../../src/api/names.ts";
 import type { PublishedReport } from "../../../src/api/etcd.ts";
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { Fault } from "../../../src/base/lib/fault.ts";
-import type { PublishedMember } from "../../../src/container/names/zone/published-member.ts";
+import type { PublishedMember } from "../../../src/container/names/services/published-member.ts";
 import type { Finding } from "../../../src/base/model/finding.ts";
 import { publishedPlace, publishedReport } from "../../../src/features/etcd/publishing.ts";
 import { columns, containerFindings, explanationLines } from "../../../src/features/etcd/report.ts";

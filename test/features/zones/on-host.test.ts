@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Status } from "../../../src/api/status.ts";
-import type { MemberEndpoint, ZoneMember } from "../../../src/container/names/zone/member.ts";
+import type { MemberEndpoint, ZoneMember } from "../../../src/container/names/services/member.ts";
 import { reachableFromHost } from "../../../src/features/zones/reachable.ts";
 import { statusLines } from "../../../src/features/zones/report.ts";
 import { anEndpoint } from "../../support/scripted/builders.ts";

@@ -9,7 +9,7 @@ import { FEATURES } from "../../../src/features.ts";
 import type { Feature, RunCore } from "../../../src/features/contract.ts";
 import type { NameContext, PlacedNames } from "../../../src/container/names/name-sources.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
-import type { OtherMachines } from "../../../src/container/names/zone/member.ts";
+import type { OtherMachines } from "../../../src/container/names/services/member.ts";
 import type { ContainerFact, NetworkFact } from "../../../src/container/facts/fact.ts";
 import { TYPE, aClient, aContainer, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
 import { type DirectoryParts, aDirectory } from "./names.ts";

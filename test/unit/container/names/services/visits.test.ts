@@ -5,10 +5,10 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../../src/base/limits.ts";
 import { DnsZone } from "../../../../../src/container/names/source/dns-zone.ts";
-import { ZoneLookup } from "../../../../../src/container/names/zone/lookup.ts";
-import { EVERYWHERE, type ZoneMember } from "../../../../../src/container/names/zone/member.ts";
-import { ZoneMembers } from "../../../../../src/container/names/zone/members.ts";
-import { NOTHING, ReachableAddresses } from "../../../../../src/container/names/zone/reachable-addresses.ts";
+import { ZoneLookup } from "../../../../../src/container/names/services/lookup.ts";
+import { EVERYWHERE, type ZoneMember } from "../../../../../src/container/names/services/member.ts";
+import { ZoneMembers } from "../../../../../src/container/names/services/members.ts";
+import { NOTHING, ReachableAddresses } from "../../../../../src/container/names/services/reachable-addresses.ts";
 
 const ZONE = new DnsZone("cluster.local");
 const MANY = 3 * LIMITS.zoneVisits;
