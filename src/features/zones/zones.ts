@@ -1,7 +1,8 @@
 /**
  * ServiceZones: the zones of the settings as a source of names, and which containers have names in them. Off by default.
  */
-import type { VisibleNames } from "../../base/model/visible-names.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { MISS, type ReverseName, type VisibleNames } from "../../base/model/visible-names.ts";
 import type { VisibleSetting, LabelPolicy } from "../../base/model/name-choices.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { DockerNetworks } from "../../container/names/docker/networks.ts";
@@ -19,7 +20,7 @@ import {
 } from "../../container/names/services/member.ts";
 import { ZoneMembers } from "../../container/names/services/members.ts";
 import type { ReachableAddresses } from "../../container/names/services/reachable-addresses.ts";
-import { ZoneNames, ZonePointers } from "../../container/names/services/zone-names.ts";
+import { ZoneNames, pointerTo } from "../../container/names/services/zone-names.ts";
 import { ZONE_LABELS, serviceWarning } from "../../container/facts/label-service.ts";
 import { ignoredLabelWarning } from "../../container/facts/labels.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -112,6 +113,29 @@ class ServiceZones implements NameSource {
       gateways: gatewaysOf(container, networkOf),
       networkOf,
     });
+  }
+}
+
+/** The reverse names of containers in the first zone. They come before those of networks, and have no other names. */
+class ZonePointers implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly kind = LOCAL_SOURCE.zone;
+  readonly #zone: DnsZone;
+  readonly #members: MemberSet;
+  readonly #reachable: ReachableAddresses;
+
+  constructor(zone: DnsZone, members: MemberSet, reachable: ReachableAddresses) {
+    this.#zone = zone;
+    this.#members = members;
+    this.#reachable = reachable;
+  }
+
+  find(): number {
+    return MISS;
+  }
+
+  pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
+    return pointerTo(this.#zone, this.#members.withAddress(labels, length, hash), this.#reachable);
   }
 }
 

@@ -14,10 +14,9 @@ import {
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import { type LookupParts, ZoneLookup, hostName } from "./lookup.ts";
-import type { AddressHolder, MemberSet } from "./member.ts";
+import type { AddressHolder, Addresses, MemberSet, ZoneMember } from "./member.ts";
 import type { ReachableAddresses } from "./reachable-addresses.ts";
 import { type DnsZone, pathOf } from "../source/dns-zone.ts";
-import { namesIn } from "./zone-list.ts";
 
 const NO_SETS: NameRecords["sets"] = new Map();
 /** `_PORT._PROTOCOL.SERVICE.PROJECT.svc` */
@@ -47,7 +46,7 @@ export class ZoneNames implements VisibleNames {
   }
 
   /**
-   * Addresses of this machine's containers lead to the zone before they lead to a network: see `ZonePointers`. Those of
+   * Addresses of this machine's containers lead to the zone before they lead to a network, in a source of their own. Those of
    * other machines come after all names of Docker.
    */
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
@@ -101,30 +100,8 @@ export class ZoneNames implements VisibleNames {
   }
 }
 
-/** The reverse names of containers in the first zone. They come before those of networks, and have no other names. */
-export class ZonePointers implements VisibleNames {
-  readonly places: readonly string[] = [];
-  readonly kind = LOCAL_SOURCE.zone;
-  readonly #zone: DnsZone;
-  readonly #members: MemberSet;
-  readonly #reachable: ReachableAddresses;
-
-  constructor(zone: DnsZone, members: MemberSet, reachable: ReachableAddresses) {
-    this.#zone = zone;
-    this.#members = members;
-    this.#reachable = reachable;
-  }
-
-  find(): number {
-    return MISS;
-  }
-
-  pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
-    return pointerTo(this.#zone, this.#members.withAddress(labels, length, hash), this.#reachable);
-  }
-}
-
-function pointerTo(
+/** The name of the first of these that can be reached. */
+export function pointerTo(
   zone: DnsZone,
   holders: readonly AddressHolder[],
   reachable: ReachableAddresses,
@@ -136,4 +113,54 @@ function pointerTo(
     if (target !== undefined) return { target };
   }
   return undefined;
+}
+
+/** The names in a zone that one container resolves, without those of single addresses: one service after the other, so that the reader can stop. */
+function* namesIn(zone: DnsZone, members: MemberSet, reachable: ReachableAddresses): Iterable<OwnName> {
+  for (const service of members.services()) {
+    const visible = service.filter((each) => reachable.sees(each));
+    const ready = visible.filter(({ isReady }) => isReady);
+    const [one] = visible;
+    if (one === undefined) continue;
+    const place = `${one.service}.${one.project}`;
+    const list = (prefix: string, holders: readonly ZoneMember[], of: (each: ZoneMember) => Addresses): OwnName => ({
+      name: `${prefix}.${zone.name}`,
+      source: `zone ${zone.name}${machinesText(holders)}`,
+      holders: holders.filter(({ remote }) => remote === undefined).map(({ id }) => id),
+      ...joined(holders.map((each) => of(each))),
+    });
+    const first = (each: ZoneMember): Addresses => reachable.first(each);
+    if (ready.length > 0) yield list(`${place}.svc`, ready, first);
+    yield list(`${place}.endpoints`, visible, (each) => reachable.all(each));
+    for (const host of new Set(ready.flatMap(({ hosts }) => hosts)))
+      yield list(
+        `${host}.${place}.svc`,
+        ready.filter(({ hosts }) => hosts.includes(host)),
+        first,
+      );
+    for (const port of new Set(ready.flatMap(portNames)))
+      yield list(
+        `${port}.${place}.svc`,
+        ready.filter((each) => portNames(each).includes(port)),
+        () => NO_ADDRESSES,
+      );
+  }
+}
+
+/** The other machines that have some of them. */
+function machinesText(members: readonly ZoneMember[]): string {
+  const machines = new Set(members.flatMap(({ remote }) => remote?.machine ?? []));
+  const [first] = machines;
+  if (first === undefined) return "";
+  return machines.size === 1 ? `, machine ${first}` : `, ${machines.size} machines`;
+}
+
+const NO_ADDRESSES: Addresses = { v4: [], v6: [] };
+
+function portNames({ ports }: ZoneMember): string[] {
+  return ports.map(({ name, protocol }) => `_${name}._${protocol}`);
+}
+
+function joined(all: readonly Addresses[]): Pick<OwnName, "v4" | "v6"> {
+  return { v4: Buffer.concat(all.flatMap(({ v4 }) => v4)), v6: Buffer.concat(all.flatMap(({ v6 }) => v6)) };
 }
