@@ -257,7 +257,7 @@ test("the settings files of the documents are valid, and the example of the prog
     encoding: "utf8",
   });
   for (const block of [...blocks, example]) await checked(block);
-  const declared = [...page("docs/names.md").matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = ""]) => text);
+  const declared = [...page("docs/records.md").matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = ""]) => text);
   assert.equal(declared.length, 1);
   for (const block of declared) await checked(`version: 1\n${block}`);
   // A key without a default has nothing behind its colon.
