@@ -8,7 +8,7 @@
  * 2. policies of the container that deny the name; then its judge, if it has one: another answer, none, or a delay
  * 3. classes other than IN and ANY: REFUSED for local names; other names in them continue at 8
  * 4. PTR: reverse names of containers
- * 5. links and container names, then declared names; a name that only Docker's resolver knows defers the query
+ * 5. links and container names, then names with records of their own; a name that only Docker's resolver knows defers the query
  * 6. TXT: our own probe of the redirect rules
  * 7. TXT: a probe of the loop guard that has come back
  * 8. the route of the name; a route marked local answers NXDOMAIN
@@ -30,7 +30,7 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
 import {
   ONLY_DOCKER,
-  DECLARED,
+  RECORDS,
   DENIED,
   MISS,
   type NameRecords,
@@ -46,7 +46,7 @@ import { PolicedQuery } from "./policed-query.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED, DROPPED } from "./ports.ts";
 import { AnswerEra } from "./query-policy.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
-import { DeclaredRecords, isUpstream, type UpstreamAlias, Shuffler } from "./lookup/declared-records.ts";
+import { OwnRecords, isUpstream, type UpstreamAlias, Shuffler } from "./lookup/own-records.ts";
 import { ForwardingRules, routeOf } from "./lookup/forwarding-rules.ts";
 import { LocalNames, leftOutText } from "./lookup/local-names.ts";
 import { RepeatMark } from "./repeater.ts";
@@ -54,7 +54,7 @@ import type { Trace } from "./trace.ts";
 import { RuledAnswer, SpecialNames } from "./lookup/ruled-answer.ts";
 import type { QueryJudge, AnswerFilter } from "./verdict.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
-import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
+import { recordsAnswer, recordsText } from "./wire/records-answer.ts";
 import { Question, type QuestionResult } from "./wire/question.ts";
 import {
   type AddressOptions,
@@ -89,12 +89,12 @@ export class Answerer {
   readonly #question: Question;
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
-  readonly #declared: DeclaredRecords;
+  readonly #ownRecords: OwnRecords;
   readonly #ruled: RuledAnswer;
   readonly #repeats: RepeatMark;
   readonly #policed: PolicedQuery;
   #isLocalName = false;
-  /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
+  /** Set if the query is for the target of a name's CNAME; it is then in `#aliasBlock`. */
   #alias: Alias | undefined;
   readonly #aliasBlock = Buffer.allocUnsafeSlow(SLOT_BYTES);
   #route: Route | undefined;
@@ -114,8 +114,8 @@ export class Answerer {
     this.#special = new SpecialNames(behaviour);
     this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
-    this.#declared = new DeclaredRecords(behaviour, this.#names, this.#shuffler);
-    this.#ruled = new RuledAnswer(behaviour, this.#declared, {
+    this.#ownRecords = new OwnRecords(behaviour, this.#names, this.#shuffler);
+    this.#ruled = new RuledAnswer(behaviour, this.#ownRecords, {
       question: this.#question,
       outcome: this.outcome,
       names: this.#names,
@@ -381,7 +381,7 @@ export class Answerer {
     }
     const refused = this.#policed.local(block, this.#names.source);
     if (refused !== UNDECIDED) return refused;
-    if (found === DECLARED) return this.#answerDeclared(client, block, this.#names.search.records as NameRecords);
+    if (found === RECORDS) return this.#answerRecords(client, block, this.#names.search.records as NameRecords);
     const { addresses: local, isLocalOnly, isTimed } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
@@ -415,22 +415,22 @@ export class Answerer {
     return UNDECIDED;
   }
 
-  /** A declared name has no records but those declared, and those that its CNAMEs lead to. */
-  #answerDeclared(client: Client, block: Buffer, declared: NameRecords): number {
+  /** A name with records of its own has no others, but those that its CNAMEs lead to. */
+  #answerRecords(client: Client, block: Buffer, own: NameRecords): number {
     const question = this.#question;
     const { type } = question;
-    const resolved = this.#declared.resolve(declared, type, client.view);
+    const resolved = this.#ownRecords.resolve(own, type, client.view);
     if (this.#names.dockerQuestion !== undefined) return this.#ask(block, this.#names.dockerQuestion);
     const refused = this.#policed.targets(block, resolved.links);
     if (refused !== UNDECIDED) return refused;
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
     this.#trace?.amendLast(true, recordsText(resolved));
     this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
-    this.#repeats.set(this.#declared.shuffledBytesOf(resolved));
-    return declaredAnswer(block, question, resolved, this.#limit, this.#behaviour);
+    this.#repeats.set(this.#ownRecords.shuffledBytesOf(resolved));
+    return recordsAnswer(block, question, resolved, this.#limit, this.#behaviour);
   }
 
-  /** Forwards a query for the name that the CNAMEs of a declared name lead to. */
+  /** Forwards a query for the name that the CNAMEs of such a name lead to. */
   #forwardAlias(client: Client, block: Buffer, { links, target }: UpstreamAlias): number {
     const question = this.#question;
     const { offset, end, type, records } = question;

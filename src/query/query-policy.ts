@@ -67,7 +67,7 @@ export interface AskedQuery {
   readonly type: number;
   /** The name in lower case, without the root label, one character per byte. */
   readonly name: string;
-  /** It is set if the question is the target of the client's: a declared CNAME leads to it. */
+  /** It is set if the question is the target of the client's: the CNAME of a name leads to it. */
   readonly alias?: Alias | undefined;
   /** The policy that has judged it, and what it refused, or would have. */
   readonly policy?: QueryPolicy | undefined;

@@ -93,7 +93,7 @@ export interface NameRecords {
 export const MISS = 0;
 export const FOUND = 1;
 export const DENIED = 2;
-export const DECLARED = 3;
+export const RECORDS = 3;
 export const ONLY_DOCKER = 4;
 
 /** Records the steps of a search, to explain a query. The step that ends the search is recorded last. */
@@ -108,7 +108,7 @@ export class NameSearch {
   readonly behaviour: Behaviour;
   trace: NamesTrace | undefined;
   addresses: NameAddresses = NOTHING;
-  /** Set with the result DECLARED. */
+  /** Set with the result RECORDS. */
   records: NameRecords | undefined;
   /** Set with the result ONLY_DOCKER. */
   dockerQuestion: DockerQuestion | undefined;
@@ -134,10 +134,10 @@ export class NameSearch {
     return ONLY_DOCKER;
   }
 
-  declared(records: NameRecords, isTimed = false): typeof DECLARED {
+  withRecords(records: NameRecords, isTimed = false): typeof RECORDS {
     this.records = records;
     this.isTimed = isTimed;
-    return DECLARED;
+    return RECORDS;
   }
 }
 
@@ -165,7 +165,7 @@ export interface VisibleNames {
   readonly denialSeconds?: number;
   /** Domains that it has all names of: none below them is forwarded. */
   readonly zones?: readonly string[];
-  /** MISS, FOUND, DECLARED or ONLY_DOCKER (the result is in `search`), or DENIED. */
+  /** MISS, FOUND, RECORDS or ONLY_DOCKER (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;

@@ -249,7 +249,7 @@ class VisibleStore implements VisibleNames {
     const found = lookup?.find(pathOf(name, name.labelCount), { path, authority });
     search.trace?.record("names", `in etcd, zone "${zone.name}": ${whyOf(lookup, found)}`);
     // While etcd is away, what is known is known for a limited time.
-    return search.declared(found ?? nothing(authority, lookup === undefined), lookup?.isStale === true);
+    return search.withRecords(found ?? nothing(authority, lookup === undefined), lookup?.isStale === true);
   }
 }
 

@@ -172,7 +172,7 @@ export class VisibleCluster implements VisibleNames {
       ...end,
     };
     // While the API is away, what is known is known for a limited time.
-    return search.declared(found ?? nothing, this.#isStale());
+    return search.withRecords(found ?? nothing, this.#isStale());
   }
 
   pointer(labels: Uint8Array, length: number): ReverseName | undefined {

@@ -43,7 +43,7 @@ class VisibleDeclarations implements VisibleNames {
       const entry = table.find(name);
       if (entry === undefined) continue;
       search.trace?.record("names", entry.origin);
-      return search.declared(entry);
+      return search.withRecords(entry);
     }
     search.trace?.record("names", "not a declared name");
     return MISS;

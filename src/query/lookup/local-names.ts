@@ -8,7 +8,7 @@ import type { Behaviour } from "../../base/model/behaviour.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
   ONLY_DOCKER,
-  DECLARED,
+  RECORDS,
   DENIED,
   MISS,
   NameSearch,
@@ -61,14 +61,14 @@ export class LocalNames {
     this.dockerQuestion = this.unanswered = undefined;
   }
 
-  /** MISS, FOUND, DENIED, DECLARED, or ONLY_DOCKER with what to dockerQuestion in `dockerQuestion`. */
+  /** MISS, FOUND, DENIED, RECORDS, or ONLY_DOCKER with what to dockerQuestion in `dockerQuestion`. */
   find(name: QuestionName, { names }: View): number {
     for (const source of names) {
       const found = source.find(name, this.search);
       if (found === MISS) continue;
       const decided = found === ONLY_DOCKER ? this.#fromDocker(this.search.dockerQuestion as DockerQuestion) : found;
       if (decided === MISS) continue;
-      const isForeign = decided === DECLARED && this.search.records?.isForeign === true;
+      const isForeign = decided === RECORDS && this.search.records?.isForeign === true;
       this.source = isForeign ? LOCAL_SOURCE.otherMachine : source.kind;
       if (decided === DENIED) this.denialSeconds = source.denialSeconds;
       return decided;

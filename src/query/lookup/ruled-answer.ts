@@ -11,10 +11,10 @@ import { DEFERRED, DROPPED, UNDECIDED } from "../ports.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
 import type { AnswerAction, FixedReply, QueryJudge } from "../verdict.ts";
-import { declaredAnswer } from "../wire/declared-answer.ts";
+import { recordsAnswer } from "../wire/records-answer.ts";
 import type { Question } from "../wire/question.ts";
 import { failure, nameError, noData, truncated, addressAnswer, pointerAnswer } from "../wire/reply.ts";
-import { type DeclaredRecords, isUpstream } from "./declared-records.ts";
+import { type OwnRecords, isUpstream } from "./own-records.ts";
 import type { LocalNames } from "./local-names.ts";
 import { wireLabels } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
@@ -29,16 +29,16 @@ interface RuledParts {
 
 export class RuledAnswer {
   readonly #behaviour: Behaviour;
-  readonly #declared: DeclaredRecords;
+  readonly #ownRecords: OwnRecords;
   readonly #parts: RuledParts;
   /** Set while a query is explained. */
   trace: Trace | undefined;
   /** Set if the judge delays the query. */
   delayMs: number | undefined;
 
-  constructor(behaviour: Behaviour, declared: DeclaredRecords, parts: RuledParts) {
+  constructor(behaviour: Behaviour, ownRecords: OwnRecords, parts: RuledParts) {
     this.#behaviour = behaviour;
-    this.#declared = declared;
+    this.#ownRecords = ownRecords;
     this.#parts = parts;
   }
 
@@ -93,11 +93,11 @@ export class RuledAnswer {
   #fixed(block: Buffer, question: Question, reply: FixedReply, limit: number, view: View): number {
     const { rcode, links, records } = reply;
     if (rcode !== RCODE.NOERROR && links.length === 0) return this.#code(block, question, rcode);
-    const resolved = this.#declared.resolve(records, question.type, view);
+    const resolved = this.#ownRecords.resolve(records, question.type, view);
     // Wherever its CNAME leads, nothing else is looked up for it.
     const found = isUpstream(resolved) ? [] : resolved.records;
     const whole = { links: [...links, ...resolved.links], records: found, rcode };
-    return declaredAnswer(block, question, whole, limit, this.#behaviour);
+    return recordsAnswer(block, question, whole, limit, this.#behaviour);
   }
 }
 

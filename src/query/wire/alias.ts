@@ -1,7 +1,7 @@
 /**
- * Alias: a question whose declared CNAMEs lead to a name that is not local. That name is queried upstream in its place,
- * and the reply is turned into one for the original question: the CNAMEs come first, and the pointers of compressed
- * names are moved with the records that they point to.
+ * Alias: a question for a name with records of its own, whose CNAMEs lead to a name that is not local. That name is queried upstream in
+ * its place, and the reply is turned into one for the original question: the CNAMEs come first, and the pointers of compressed names are
+ * moved with the records that they point to.
  */
 import { setU16, u16, u32 } from "../../base/dns/bytes.ts";
 import {

@@ -9,7 +9,7 @@ import { LIMITS } from "../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LOCAL_SOURCES } from "../../../src/base/model/local-source.ts";
 import { StoredName } from "../../../src/base/model/label-table.ts";
-import { DECLARED } from "../../../src/base/model/visible-names.ts";
+import { RECORDS } from "../../../src/base/model/visible-names.ts";
 import { DockerAnswerMemory } from "../../../src/query/client/docker-answer-memory.ts";
 import { LocalNames } from "../../../src/query/lookup/local-names.ts";
 import { RemoteMembers } from "../../../src/features/etcd/machines.ts";
@@ -104,7 +104,7 @@ test("an answer in which another machine has a part is known as such, so that a 
   const sourceOf = (name: string): string => {
     names.begin(new DockerAnswerMemory());
     const labels = presentedLabels(name) ?? assert.fail();
-    assert.equal(names.find(new StoredName(labels), world.directory.viewOf(client)), DECLARED, name);
+    assert.equal(names.find(new StoredName(labels), world.directory.viewOf(client)), RECORDS, name);
     return LOCAL_SOURCES[names.source].key;
   };
   const foreign = [NAME, `1-m2.${NAME}`, PORTS, "10-0-2-1.dev.pod.cluster.local", "m2.machine.cluster.local"];

@@ -7,7 +7,7 @@ import { POINTER_BYTES } from "../../../base/dns/name.ts";
 import { OPT_BYTES } from "../../../base/dns/opt.ts";
 import { RECORD_FIXED_BYTES } from "../../../base/dns/record.ts";
 import {
-  DECLARED,
+  RECORDS,
   type NameAddresses,
   type NameRecords,
   type NameSearch,
@@ -43,7 +43,7 @@ export class FittingNames implements VisibleNames {
 
   find(name: QuestionName, search: NameSearch): number {
     const found = this.#names.find(name, search);
-    if (found === DECLARED && search.records !== undefined)
+    if (found === RECORDS && search.records !== undefined)
       search.records = fittingRecords(search.records, name.foldedLength);
     return found;
   }

@@ -86,7 +86,7 @@ export class ZoneNames implements VisibleNames {
       additional: (type) => (type === TYPE.SRV ? (found?.additional ?? []) : []),
     };
     // What other machines publish ends with their leases, and while they cannot be reached it ends by itself.
-    return search.declared(records, this.#parts.remote !== undefined);
+    return search.withRecords(records, this.#parts.remote !== undefined);
   }
 
   get #whyUnknown(): string {

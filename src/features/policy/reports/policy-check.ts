@@ -11,7 +11,7 @@ import { Fault, reasonOf } from "../../../base/lib/fault.ts";
 import { addressText, blockText } from "../../../base/model/address.ts";
 import { LOCAL_SOURCES } from "../../../base/model/local-source.ts";
 import { StoredName } from "../../../base/model/label-table.ts";
-import { ONLY_DOCKER, DECLARED, DENIED, MISS } from "../../../base/model/visible-names.ts";
+import { ONLY_DOCKER, RECORDS, DENIED, MISS } from "../../../base/model/visible-names.ts";
 import type { NameAddresses, NameRecords, QuestionName } from "../../../base/model/visible-names.ts";
 import type { ContainerFact } from "../../../container/facts/fact.ts";
 import type { PolicyBook } from "../book/policy-book.ts";
@@ -91,7 +91,7 @@ function judgedName(ports: Ports, owner: ContainerFact, judge: NamespacePolicy, 
     return {
       refusal: judge.local(question, names.source) ?? denied,
       because,
-      addresses: addressesOf(found === DECLARED ? names.search.records : names.search.addresses),
+      addresses: addressesOf(found === RECORDS ? names.search.records : names.search.addresses),
     };
   }
   const refusal = judge.forward(question, true) ?? denied;

@@ -10,7 +10,7 @@ import { DEFAULT_BEHAVIOUR } from "../../../base/model/behaviour.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../../base/model/local-source.ts";
 import { StoredName } from "../../../base/model/label-table.ts";
 import {
-  DECLARED,
+  RECORDS,
   FOUND,
   MISS,
   type NameRecords,
@@ -52,7 +52,7 @@ export function openWhy(
             const names = engine()?.roster().viewOf(container).names ?? [];
             for (const source of names) {
               const found = source.find(name, search);
-              if (found !== MISS) return found === FOUND || found === DECLARED ? source.kind : undefined;
+              if (found !== MISS) return found === FOUND || found === RECORDS ? source.kind : undefined;
             }
             return undefined;
           };
@@ -80,7 +80,7 @@ export class Reasons implements VisibleNames {
     const length = lengthBefore(name);
     if (length === undefined) return MISS;
     search.trace?.record("names", "a question about the policy of the container");
-    return search.declared(this.#recordsOf(new StoredName(name.folded.slice(0, length))), true);
+    return search.withRecords(this.#recordsOf(new StoredName(name.folded.slice(0, length))), true);
   }
 
   pointer(): undefined {

@@ -51,7 +51,7 @@ test("a local answer is recorded with its source, also one that says that there 
   const records = { ttlSeconds: undefined, sets: new Map(), alias: undefined, containers: [] };
   const sources: readonly VisibleNames[] = [
     ...aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]).names,
-    aSource(LOCAL_SOURCE.zone, (search) => search.declared(records)),
+    aSource(LOCAL_SOURCE.zone, (search) => search.withRecords(records)),
     aSource(LOCAL_SOURCE.stopped, () => DENIED),
   ];
   const ask = (name: string, names: readonly VisibleNames[]): void => {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { Shuffler } from "../../../../src/query/lookup/declared-records.ts";
+import { Shuffler } from "../../../../src/query/lookup/own-records.ts";
 
 test("order() has every number below the count once, for any seed and any counts before", () => {
   fc.assert(

@@ -9,7 +9,7 @@ import { TYPE } from "../../../../../src/base/dns/record-type.ts";
 import { FittingNames } from "../../../../../src/container/names/host-domain/fitting-answers.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import {
-  DECLARED,
+  RECORDS,
   NameSearch,
   type NameRecords,
   type VisibleNames,
@@ -24,7 +24,7 @@ function sourceOf(sets: NameRecords["sets"]): VisibleNames {
   return {
     places: [],
     kind: LOCAL_SOURCE.declared,
-    find: (_, search) => search.declared(records),
+    find: (_, search) => search.withRecords(records),
     pointer: () => undefined,
   };
 }
@@ -32,7 +32,7 @@ function sourceOf(sets: NameRecords["sets"]): VisibleNames {
 function setsOf(sets: NameRecords["sets"]): NameRecords["sets"] {
   const search = new NameSearch(DEFAULT_BEHAVIOUR);
   const found = new FittingNames(sourceOf(sets)).find(placed(aQuery({ name: NAME })).question, search);
-  assert.equal(found, DECLARED);
+  assert.equal(found, RECORDS);
   return search.records?.sets ?? new Map();
 }
 

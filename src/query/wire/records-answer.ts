@@ -1,5 +1,5 @@
 /**
- * Writes the answer to a question for a declared name over the query: the CNAMEs that lead from the queried name to
+ * Writes the answer to a question for a name with records of its own over the query: the CNAMEs that lead from the queried name to
  * another one, then the records of that name.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
@@ -21,7 +21,7 @@ export interface AnswerRecord {
   readonly data: Uint8Array;
 }
 
-export interface DeclaredReply {
+export interface RecordsReply {
   /** They lead from the queried name to the name that has the records. */
   readonly links: readonly AliasLink[];
   readonly records: readonly AnswerRecord[];
@@ -33,10 +33,10 @@ export interface DeclaredReply {
 }
 
 /** As many records as fit; returns the length of the message. */
-export function declaredAnswer(
+export function recordsAnswer(
   block: Buffer,
   question: Question,
-  { links, records, rcode, additional = [], zone }: DeclaredReply,
+  { links, records, rcode, additional = [], zone }: RecordsReply,
   limit: number,
   behaviour: Behaviour,
 ): number {
@@ -48,7 +48,7 @@ export function declaredAnswer(
   if (isFull && links.length > 0 && addressBytesOf(question.type) > 0 && question.records.optCount === 0) {
     const ttls = links.map(({ ttlSeconds }) => ttlSeconds);
     const ends = records.map((each) => ({ ...each, ttlSeconds: Math.min(each.ttlSeconds, ...ttls) }));
-    const length = declaredAnswer(block, question, { links: [], records: ends, rcode }, limit, behaviour);
+    const length = recordsAnswer(block, question, { links: [], records: ends, rcode }, limit, behaviour);
     setTruncated(block, offset);
     return length;
   }
@@ -105,7 +105,7 @@ function writeOwned(block: Buffer, { owner, type, data }: OwnedRecord, end: numb
 }
 
 /** What the reply says, to explain a query. */
-export function recordsText({ records, links, rcode }: DeclaredReply): string {
+export function recordsText({ records, links, rcode }: RecordsReply): string {
   if (records.length > 0 || links.length > 0) return "answered with its records";
   return rcode === RCODE.NXDOMAIN
     ? "no other source may have it"

@@ -1,5 +1,5 @@
 /**
- * DeclaredRecords: what a declared name means for one question: its own records, the addresses of the containers that it
+ * OwnRecords: what a name with records of its own means for one question: these records, the addresses of the containers that it
  * points to, or what its CNAMEs lead to. Whatever it has no records for is empty, and never forwarded.
  */
 import { RCODE } from "../../base/dns/rcode.ts";
@@ -17,7 +17,7 @@ import {
 } from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
 import type { AliasLink } from "../wire/alias.ts";
-import type { AnswerRecord, DeclaredReply } from "../wire/declared-answer.ts";
+import type { AnswerRecord, RecordsReply } from "../wire/records-answer.ts";
 import type { LocalNames } from "./local-names.ts";
 
 /** The CNAMEs lead to a name that is not local. */
@@ -26,7 +26,7 @@ export interface UpstreamAlias {
   readonly target: Uint8Array;
 }
 
-export class DeclaredRecords {
+export class OwnRecords {
   readonly #behaviour: Behaviour;
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
@@ -42,12 +42,12 @@ export class DeclaredRecords {
     this.#shuffler = shuffler;
   }
 
-  /** `declared` has been found for the question, which has this type. */
-  resolve(declared: NameRecords, type: number, view: View): DeclaredReply | UpstreamAlias {
+  /** `own` has been found for the question, which has this type. */
+  resolve(own: NameRecords, type: number, view: View): RecordsReply | UpstreamAlias {
     const links: AliasLink[] = [];
     this.#isTimed = this.#names.search.isTimed;
     this.#shuffledBytes = this.#shuffledSets = 0;
-    let current = declared;
+    let current = own;
     for (;;) {
       const { alias } = current;
       if (alias === undefined || current.sets.has(type)) return this.#end(links, current, type, view);
@@ -71,7 +71,7 @@ export class DeclaredRecords {
    * Whether the last reply is the same until names change: 0, or the length of the data of its records, if their order is
    * random. Undefined if it is not, or too much of it is random.
    */
-  shuffledBytesOf({ links, rcode }: DeclaredReply): 0 | 4 | 16 | undefined {
+  shuffledBytesOf({ links, rcode }: RecordsReply): 0 | 4 | 16 | undefined {
     if (this.#isTimed || this.#names.unanswered !== undefined || rcode === RCODE.SERVFAIL) return undefined;
     if (this.#shuffledSets > 1 || (this.#shuffledSets === 1 && links.length > 0)) return undefined;
     return this.#shuffledBytes;
@@ -83,7 +83,7 @@ export class DeclaredRecords {
     return found;
   }
 
-  #end(links: readonly AliasLink[], found: NameRecords, type: number, view: View): DeclaredReply {
+  #end(links: readonly AliasLink[], found: NameRecords, type: number, view: View): RecordsReply {
     const { zone, isMissing = false, isUnavailable = false } = found;
     if (isUnavailable) return { links, records: [], rcode: RCODE.SERVFAIL };
     return {
@@ -128,7 +128,7 @@ export class DeclaredRecords {
     return [...of(TYPE.A, "v4", 4), ...of(TYPE.AAAA, "v6", 16)];
   }
 
-  /** Addresses in random order, other records as they were declared. */
+  /** Addresses in random order, other records in their order. */
   #inOrder(data: readonly Uint8Array[], type: number): readonly Uint8Array[] {
     if (data.length < 2 || (type !== TYPE.A && type !== TYPE.AAAA)) return data;
     const order = this.#shuffler.order(data.length);
@@ -138,7 +138,7 @@ export class DeclaredRecords {
   }
 }
 
-export function isUpstream(resolved: DeclaredReply | UpstreamAlias): resolved is UpstreamAlias {
+export function isUpstream(resolved: RecordsReply | UpstreamAlias): resolved is UpstreamAlias {
   return "target" in resolved;
 }
 
