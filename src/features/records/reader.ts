@@ -67,14 +67,16 @@ export class RecordsReader {
 
   /** One after the other, so that an older reading never replaces a newer one. */
   async #readAgain(): Promise<void> {
-    this.#last = this.#last.then(async () => {
-      const settings = this.#settings;
-      if (this.#isClosed) return;
-      const reading = await read(settings);
-      // Other settings may have come into force meanwhile, with what was read for them.
-      if (settings === this.#settings && !this.#isClosed) this.#onNames(this.#apply(reading));
-    });
+    this.#last = this.#last.then(async () => await this.#readOnce());
     await this.#last;
+  }
+
+  async #readOnce(): Promise<void> {
+    const settings = this.#settings;
+    if (this.#isClosed) return;
+    const reading = await read(settings);
+    // Other settings may have come into force meanwhile, with what was read for them.
+    if (settings === this.#settings && !this.#isClosed) this.#onNames(this.#apply(reading));
   }
 
   #apply({ files, problems }: Reading): readonly DeclaredName[] {
