@@ -97,6 +97,7 @@ const REST = [
   "features/kind/doctor",
   "features/kind/in-node",
   "features/kind/undo",
+  "features/records/in-node",
 ];
 const OF_RIG = /(?:^|\/)rig[^/]*$/;
 const TIMEOUT_MINUTES = 20;
