@@ -8,7 +8,7 @@ import * as fc from "fast-check";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { DeclaredSet } from "../../../src/config/records/declared-set.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import { readHostsText } from "../../../src/features/records/hosts-text.ts";
+import { readHostsText } from "../../../src/features/records/files.ts";
 import { runs } from "../../support/rig/runs.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
 

@@ -9,7 +9,7 @@ import type { DeclaredName } from "../../../src/base/model/declared-name.ts";
 import { LABEL_DEFAULTS } from "../../../src/base/model/name-choices.ts";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { Directory } from "../../../src/container/registry/directory.ts";
-import { readHostsText } from "../../../src/features/records/hosts-text.ts";
+import { readHostsText } from "../../../src/features/records/files.ts";
 import { DeclaredNames } from "../../../src/features/records/names.ts";
 import { INPUTS, SEED, text } from "../../fuzz/any-labels.ts";
 import { Random } from "../../fuzz/random.ts";
