@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import type { FeatureReport } from "../src/features/contract.ts";
 import { loadReports } from "../src/features/load.ts";
 import { type FailuresReport, isFailing } from "../src/api/failures.ts";
-import { groupFailures } from "../src/api/failure-groups.ts";
+import { failingName, problemsOf } from "../src/api/problems.ts";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
 import type { ControlClient } from "../src/api/control-client.ts";
@@ -208,7 +208,7 @@ function failingLine(report: FailuresReport | undefined): Line {
   if (report === undefined) return { label, text: "unknown, because queries.names is off" };
   const current = report.failures.filter(isFailing);
   // As on the page, the same name counts once for each cause: "db" of two projects are two names.
-  const names = groupFailures(current).reduce((sum, each) => sum + each.names.length, 0);
+  const names = problemsOf(current.map((each) => failingName(each))).reduce((sum, each) => sum + each.names.length, 0);
   const containers = new Set(current.map(({ containerId }) => containerId)).size;
   const [misleading, unwatched] = [report.misleading.length, report.unwatched.length];
   if (names + misleading + unwatched === 0) return { label, text: "no container's name" };

@@ -1,7 +1,6 @@
 /**
  * FailuresText: names that fail as text, those with one cause together.
  */
-import { type FailureGroup, groupFailures, partsOf } from "../../src/api/failure-groups.ts";
 import {
   type EarlierReason,
   type FailureReport,
@@ -10,6 +9,7 @@ import {
   isFailing,
 } from "../../src/api/failures.ts";
 import type { Cause, LastingFix } from "../../src/api/causes.ts";
+import { type FailingName, type Problem, failingName, grouped, problemsOf } from "../../src/api/problems.ts";
 import { printableLines, printable } from "./printable.ts";
 import { type Cell, type Column, type Row, table } from "./table.ts";
 import { type Display, PLAIN, ago, localTime } from "./terminal.ts";
@@ -18,6 +18,10 @@ import { wrapped } from "./wrap.ts";
 /** Names, containers and commands that are listed of one cause; --json has all. */
 const LISTED_MAX = 4;
 const COMMANDS_MAX = 8;
+/** Rows of one problem. */
+const PARTS_MAX = 6;
+
+type FailureProblem = Problem<FailingName>;
 
 const HEAD: readonly Column[] = [
   { title: "CONTAINER", min: 12 },
@@ -37,14 +41,14 @@ export function failuresText(
   display: Display = PLAIN,
 ): string {
   const shown = all.filter((each) => showsAll || isFailing(each));
-  const groups = groupFailures(shown);
-  const rowsOf = (group: FailureGroup): Row[] =>
-    partsOf(group).map((part, index, { length }) => ({
+  const problems = problemsOf(shown.map((each) => failingName(each)));
+  const rowsOf = (problem: FailureProblem): Row[] =>
+    partsOf(problem).map((part, index, { length }) => ({
       cells: cells(part, nowMs),
-      notes: index === length - 1 ? groupLines(group, display.width) : [],
+      notes: index === length - 1 ? problemLines(problem, display.width) : [],
     }));
-  const current = groups.filter(({ reports: [first] }) => first?.earlier === undefined).flatMap(rowsOf);
-  const earlier = groups.filter(({ reports: [first] }) => first?.earlier !== undefined).flatMap(rowsOf);
+  const current = problems.filter(({ symptoms: [first] }) => first?.earlier === undefined).flatMap(rowsOf);
+  const earlier = problems.filter(({ symptoms: [first] }) => first?.earlier !== undefined).flatMap(rowsOf);
   const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
     "",
     `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
@@ -70,10 +74,22 @@ export function failuresText(
   ].join("");
 }
 
+/** In parts in which each container asks for each name, so that nobody is said to ask for another one's. */
+function partsOf({ symptoms }: FailureProblem): FailureProblem[] {
+  const clients = new Map<string | null, Set<string>>();
+  for (const { name, container } of symptoms) clients.set(name, (clients.get(name) ?? new Set()).add(container));
+  const keyOf = ({ name }: FailingName): string => JSON.stringify([...(clients.get(name) ?? [])].toSorted());
+  const keys = [...new Set(symptoms.map((each) => keyOf(each)))];
+  const own = new Set(keys.slice(0, keys.length > PARTS_MAX ? PARTS_MAX - 1 : PARTS_MAX));
+  return grouped(symptoms, (each) => {
+    const key = keyOf(each);
+    return own.has(key) ? key : "";
+  });
+}
+
 /** The sentence of each failure, and what to do about all of them. */
-function groupLines(group: FailureGroup, width: number): string[] {
-  const { cause, reports, sentences, fixes, lastingFixes } = group;
-  const earlier = reports[0]?.earlier;
+function problemLines({ cause, symptoms, sentences, fixes, lastingFixes }: FailureProblem, width: number): string[] {
+  const earlier = symptoms[0]?.earlier;
   if (cause === null) return [];
   const head = earlier === undefined ? [] : [`  now: ${EARLIER[earlier]}`];
   if (sentences.length === 1 && fixes.length < 2 && lastingFixes.length < 2)
@@ -97,16 +113,16 @@ const EARLIER: Readonly<Record<EarlierReason, string>> = {
 };
 
 function cells(
-  { reports, names, containers, types, results, count, perMinute, first, last }: FailureGroup,
+  { symptoms, names, containers, types, results, count, perMinute, first, last }: FailureProblem,
   nowMs: number,
 ): Cell[] {
   const clients = containers.map((each) =>
     clientText(
-      reports.find(({ container }) => container === each),
+      symptoms.find(({ container }) => container === each),
       each,
     ),
   );
-  const isEnded = reports.every(({ isRunning }) => !isRunning);
+  const isEnded = symptoms.every(({ isRunning }) => !isRunning);
   return [
     isEnded ? `${listed(clients)} (ended)` : listed(clients),
     listed(names.map((name) => name ?? "(hidden)")),
@@ -114,8 +130,8 @@ function cells(
     { text: results.join(","), colour: "red" },
     String(count),
     `${perMinute}/min`,
-    localTime(first, nowMs),
-    ago(last, nowMs),
+    localTime(first ?? "", nowMs),
+    ago(last ?? "", nowMs),
   ];
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Cause } from "../api/causes.ts";
 import type { FailureReport } from "../api/failures.ts";
+import { namesOf } from "../api/problems.ts";
 import { printable } from "../base/lib/text.ts";
 import { isLiteralName } from "../base/model/name-pattern.ts";
 import type { AskingContainer, JobRecord, RefusedName } from "./tally.ts";
@@ -25,6 +26,8 @@ const ALLOWED_BY_RULE = new Set(["not-allowed", "type"]);
 const NOT_A_NAME = /(?:^|\.)\d+$|\.arpa$/;
 const NOT_A_PORT = /^\[?([^\]]*?)\]?:\d+\/(?!tcp$|udp$)\w+$/;
 
+type FailedName = ReturnType<typeof namesOf>[number];
+
 /** A name that kept failing: the most that a job wants to know. */
 interface FailingName {
   readonly container: string;
@@ -35,10 +38,10 @@ interface FailingName {
 
 /** Names of containers that did not resolve in the end. */
 export function failingNames(record: JobRecord): FailingName[] {
-  return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, result, cause }) => ({
-    container,
-    name: name ?? "(hidden)",
-    sentence: cause?.sentence ?? `it got ${result}`,
+  return merged(record.failures.filter((each) => isLasting(each))).map(({ containers, names, results, cause }) => ({
+    container: containers[0] ?? "",
+    name: names[0] ?? "(hidden)",
+    sentence: cause?.sentence ?? `it got ${results.join(", ")}`,
   }));
 }
 
@@ -137,22 +140,16 @@ function isLasting({ isContainerName, last, lastSuccess }: FailureReport): boole
   return isContainerName && (lastSuccess === null || lastSuccess < last);
 }
 
-/** Types of one name, such as A and AAAA, fail together. */
-function merged(failures: readonly FailureReport[]): FailureReport[] {
-  const groups = new Map<string, FailureReport>();
-  for (const each of failures) {
-    const key = JSON.stringify([each.containerId, each.name, each.cause?.sentence]);
-    const group = groups.get(key);
-    groups.set(key, group === undefined ? each : { ...group, count: group.count + each.count });
-  }
-  return [...groups.values()].toSorted((a, b) => b.count - a.count);
+/** The busiest first. */
+function merged(failures: readonly FailureReport[]): FailedName[] {
+  return namesOf(failures).toSorted((a, b) => b.count - a.count);
 }
 
-function failureTable(failures: readonly FailureReport[]): string {
+function failureTable(failures: readonly FailedName[]): string {
   const rows = failures
     .slice(0, FAILURES_SHOWN)
-    .map(({ container, name, result, count, cause }) =>
-      row([code(container), code(name ?? "(hidden)"), code(result), String(count), why(cause)]),
+    .map(({ containers, names: [name = null], results, count, cause }) =>
+      row([code(containers[0] ?? ""), code(name ?? "(hidden)"), code(results.join(", ")), String(count), why(cause)]),
     );
   const rest = failures.length - FAILURES_SHOWN;
   return table(
@@ -175,7 +172,7 @@ function why(cause: Cause | null): string {
   ].join("<br>");
 }
 
-function folded(title: string, failures: readonly FailureReport[]): string[] {
+function folded(title: string, failures: readonly FailedName[]): string[] {
   if (failures.length === 0) return [];
   return [`${details(`${title} (${failures.length})`, failureTable(failures))}\n`];
 }

@@ -59,7 +59,7 @@ export function problemsIn(reports: readonly SubjectReport[]): DoctorProblem[] {
 
 /** The finding that explains this one, and is not explained itself. */
 function explanationOf(finding: Finding, all: readonly Finding[]): Finding | undefined {
-  if (finding.code === "failing-names" && !UPSTREAM_CAUSES.has(finding.shared?.key ?? "")) return undefined;
+  if (finding.code === "failing-names" && !UPSTREAM_CAUSES.has(finding.shared?.cause ?? "")) return undefined;
   for (const code of EXPLAINED_BY[finding.code] ?? []) {
     const cause = all.find((each) => each.code === code && each.state === "problem");
     if (cause !== undefined) return explanationOf(cause, all) ?? cause;

@@ -6,11 +6,10 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { drawingOf } from "../../src/ui/page/model/drawing.ts";
-import { causeSentence } from "../../src/ui/page/model/cause-sentence.ts";
 import { CHIP_HEIGHT } from "../../src/ui/page/model/chip.ts";
-import { groupFailures } from "../../src/api/failure-groups.ts";
+import { failingName, problemsOf } from "../../src/api/problems.ts";
 import { isFailing } from "../../src/api/failures.ts";
-import { failingIn, failingOf, partsOf } from "../../src/ui/page/model/failing.ts";
+import { failingIn, failingOf, sentenceOf } from "../../src/ui/page/model/failing.ts";
 import { measuredRtt, runsOf } from "../../src/ui/page/model/past.ts";
 import { verdictOf } from "../../src/ui/page/model/verdict.ts";
 import { visibilityOf, sharingOf } from "../../src/ui/page/model/visibility.ts";
@@ -54,9 +53,8 @@ test("one missing network is one entry, with all names, containers and fixes", (
     { ...notOnBack("shop-web-1"), fix: "docker network connect other_back shop-web-1", about: "other_back" },
   ]);
   const found = now.map((entry) => {
-    const { names, containers } = partsOf(entry);
-    const { cause, fixes } = entry;
-    return [names, containers, fixes.length, cause === null ? "" : causeSentence(cause, names, containers)];
+    const { names, containers, cause, fixes } = entry;
+    return [names, containers, fixes.length, cause === null ? "" : sentenceOf(cause, entry)];
   });
   const all = "these names are on network shop_back; these containers are not on it";
   assert.deepEqual(found, [
@@ -82,7 +80,7 @@ test("names that nothing has are one entry after those with a fix, and a cause k
     exited("shop-web-1", "27 s"),
   ]);
   assert.deepEqual(
-    now.map(({ cause, pairs }) => [cause?.code, pairs.length]),
+    now.map(({ cause, symptoms }) => [cause?.code, symptoms.length]),
     [
       ["not-running", 2],
       ["unknown-name", 3],
@@ -99,7 +97,7 @@ test("a container is told its own sentence and fix, and nothing of the others", 
   const api = containers?.containers.find(({ name }) => name === "shop-api-1") ?? assert.fail();
   const own = failingIn(failures, api, NOW_MS);
   assert.deepEqual(
-    own.map(({ pairs, fixes, cause }) => [pairs.length, fixes, cause?.sentence]),
+    own.map(({ symptoms, fixes, cause }) => [symptoms.length, fixes, cause?.sentence]),
     [[1, ["docker network connect shop_back shop-api-1"], "shop-api-1 is not on shop_back"]],
   );
 });
@@ -116,7 +114,7 @@ test("one dead server is one entry, whatever is looked up", () => {
     { container: "shop-web-1", name: "b.example", ...down },
   ]);
   assert.deepEqual(
-    now.map(({ severity, pairs }) => [severity, pairs.length]),
+    now.map(({ severity, symptoms }) => [severity, symptoms.length]),
     [["bad", 2]],
   );
 });
@@ -129,10 +127,11 @@ test("the page and `dns11 failures` have one list: servers that fail count for a
     notOnBack("shop-api-1"),
   ] as const;
   const { failures: report } = sampleSnapshot({ ...SHOP, failures });
-  const listed = groupFailures((report?.failures ?? []).filter(isFailing)).flatMap(({ names }) => names);
+  const failed = (report?.failures ?? []).filter(isFailing).map((each) => failingName(each));
+  const listed = problemsOf(failed).flatMap(({ names }) => names);
   const shown = failing(failures).now.filter(({ severity }) => severity !== "info");
   assert.deepEqual(new Set(listed), new Set(["a.example", "b.example", "db"]));
-  assert.deepEqual(new Set(shown.flatMap(({ pairs }) => pairs.map(({ name }) => name))), new Set(listed));
+  assert.deepEqual(new Set(shown.flatMap(({ names }) => names)), new Set(listed));
 });
 
 test("the outside world counts less than a container's name, and what resolves now is of earlier", () => {

@@ -1599,6 +1599,67 @@ import { spawnSync as spawnSync2 } from "node:child_process";
 import { appendFileSync as appendFileSync2, existsSync as existsSync3, readFileSync as readFileSync3, rmSync } from "node:fs";
 import { join as join6 } from "node:path";
 
+// src/api/failures.ts
+var MEANT = /* @__PURE__ */ new Set(["policy-denied", "one-family"]);
+function isFailing({ isContainerName, result, cause, earlier }) {
+  if (earlier !== void 0 || cause?.code === "resolves-now") return false;
+  const isDenied = result === "NXDOMAIN" || result === "NODATA";
+  return isContainerName || !isDenied || cause?.isBreaking === true || cause !== null && MEANT.has(cause.code);
+}
+
+// src/api/problems.ts
+var HALF = /* @__PURE__ */ new Set(["no-ipv4", "one-family"]);
+var RANK = { bad: 0, warn: 1, info: 2 };
+function failingName(failure) {
+  const severity = HALF.has(failure.cause?.code) ? "warn" : isFailing(failure) ? "bad" : "info";
+  return { ...failure, severity };
+}
+function namesOf(failures) {
+  const symptoms = failures.map((each) => failingName(each));
+  return grouped(symptoms, ({ containerId, name, cause }) => JSON.stringify([containerId, name, cause?.sentence]));
+}
+function grouped(symptoms, keyOf) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const each of symptoms) {
+    const key = keyOf(each);
+    const group = groups.get(key);
+    if (group === void 0) groups.set(key, [each]);
+    else group.push(each);
+  }
+  return [...groups].map(([key, group]) => problemOf(key, group));
+}
+function problemOf(key, unsorted) {
+  const symptoms = unsorted.toSorted(latestFirst);
+  const distinct = (pick) => [...new Set(symptoms.map(pick))];
+  const causes = symptoms.map(({ cause }) => cause).filter((cause) => cause !== null);
+  const fixes = new Map(causes.map(({ lastingFix }) => [JSON.stringify(lastingFix), lastingFix]));
+  const times = symptoms.map(({ first }) => first).filter((time) => time !== null);
+  return {
+    key,
+    severity: symptoms.reduce(
+      (worst, each) => RANK[each.severity] < RANK[worst] ? each.severity : worst,
+      "info"
+    ),
+    cause: causes[0] ?? null,
+    symptoms,
+    containers: distinct(({ container }) => container).filter((each) => each !== ""),
+    names: distinct(({ name }) => name).filter((each) => each !== ""),
+    types: distinct(({ type = "" }) => type).toSorted(),
+    results: distinct(({ result }) => result),
+    sentences: [...new Set(causes.map(({ sentence }) => sentence))],
+    fixes: [...new Set(causes.flatMap(({ fix }) => fix ?? []))],
+    lastingFixes: [...fixes.values()].filter((fix) => fix !== null),
+    count: symptoms.reduce((sum, { count }) => sum + count, 0),
+    perMinute: symptoms.reduce((sum, { perMinute }) => sum + perMinute, 0),
+    first: times.toSorted()[0] ?? null,
+    last: symptoms.find(({ last }) => last !== null)?.last ?? null
+  };
+}
+function latestFirst({ last: a }, { last: b }) {
+  if (a === b) return 0;
+  return b === null || a !== null && a < b ? 1 : -1;
+}
+
 // src/base/dns/name.ts
 var FOLD = Uint8Array.from(
   { length: 256 },
@@ -1629,10 +1690,10 @@ var ALLOWED_BY_RULE = /* @__PURE__ */ new Set(["not-allowed", "type"]);
 var NOT_A_NAME = /(?:^|\.)\d+$|\.arpa$/;
 var NOT_A_PORT = /^\[?([^\]]*?)\]?:\d+\/(?!tcp$|udp$)\w+$/;
 function failingNames(record2) {
-  return merged(record2.failures.filter((each) => isLasting(each))).map(({ container, name, result, cause }) => ({
-    container,
-    name: name ?? "(hidden)",
-    sentence: cause?.sentence ?? `it got ${result}`
+  return merged(record2.failures.filter((each) => isLasting(each))).map(({ containers, names, results, cause }) => ({
+    container: containers[0] ?? "",
+    name: names[0] ?? "(hidden)",
+    sentence: cause?.sentence ?? `it got ${results.join(", ")}`
   }));
 }
 function summaryOf(record2) {
@@ -1721,17 +1782,11 @@ function isLasting({ isContainerName, last, lastSuccess }) {
   return isContainerName && (lastSuccess === null || lastSuccess < last);
 }
 function merged(failures) {
-  const groups = /* @__PURE__ */ new Map();
-  for (const each of failures) {
-    const key = JSON.stringify([each.containerId, each.name, each.cause?.sentence]);
-    const group = groups.get(key);
-    groups.set(key, group === void 0 ? each : { ...group, count: group.count + each.count });
-  }
-  return [...groups.values()].toSorted((a, b) => b.count - a.count);
+  return namesOf(failures).toSorted((a, b) => b.count - a.count);
 }
 function failureTable(failures) {
   const rows = failures.slice(0, FAILURES_SHOWN).map(
-    ({ container, name, result, count, cause }) => row([code(container), code(name ?? "(hidden)"), code(result), String(count), why(cause)])
+    ({ containers, names: [name = null], results, count, cause }) => row([code(containers[0] ?? ""), code(name ?? "(hidden)"), code(results.join(", ")), String(count), why(cause)])
   );
   const rest = failures.length - FAILURES_SHOWN;
   return table(

@@ -87,6 +87,8 @@ export interface ServedNote {
 /** Findings of one check with the same key have one cause. */
 export interface SharedCause {
   readonly key: string;
+  /** Of a name that fails: the code of why. */
+  readonly cause?: string;
   /** The cause in a few words, with `{}` for its subject: in one finding, and in several with different subjects. */
   readonly title: string;
   readonly titleOfMany?: string;

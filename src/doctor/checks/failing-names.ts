@@ -5,7 +5,7 @@
 import type { Cause, LastingFix } from "../../api/causes.ts";
 import type { ContainersRequest, ControlClient } from "../../api/control-client.ts";
 import { type FailureReport, type FailuresReport, type MisleadingName, injectedText } from "../../api/failures.ts";
-import { causeKey } from "../../api/failure-groups.ts";
+import { type FailingName, type Problem, causeKey, namesOf } from "../../api/problems.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
 const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
@@ -29,13 +29,8 @@ export function failureFindings(
   containerId: string,
   nowMs = Date.now(),
 ): Finding[] {
-  const groups = new Map<string, FailureReport[]>();
-  for (const each of failures) {
-    if (each.containerId !== containerId || !counts(each)) continue;
-    const key = JSON.stringify([each.name, each.result, each.cause?.sentence]);
-    groups.set(key, [...(groups.get(key) ?? []), each]);
-  }
-  return [...groups.values()].map((reports) => failureFinding(reports, nowMs));
+  const own = failures.filter((each) => each.containerId === containerId && counts(each));
+  return namesOf(own).map((name) => failureFinding(name, nowMs));
 }
 
 /**
@@ -66,18 +61,18 @@ function counts({ earlier, isContainerName, result, cause }: FailureReport): boo
   return earlier === undefined && (isContainerName || result !== "NXDOMAIN" || cause?.code === "one-family");
 }
 
-function failureFinding(reports: readonly FailureReport[], nowMs: number): Finding {
-  const [{ name, result, cause, isContainerName }] = reports as readonly [FailureReport];
-  const count = reports.reduce((sum, each) => sum + each.count, 0);
-  const lastMs = Math.max(...reports.map(({ last }) => Date.parse(last)));
-  const ago = Math.max(0, Math.round((nowMs - lastMs) / 1_000));
+function failureFinding(problem: Problem<FailingName>, nowMs: number): Finding {
+  const { symptoms, names, results, cause, count, last } = problem;
+  const ago = Math.max(0, Math.round((nowMs - Date.parse(last ?? "")) / 1_000));
+  const [name = null] = names;
   const about = name === null ? "a name (hidden)" : `"${name}"`;
-  const symptom = `${count} ${count === 1 ? "query" : "queries"} got ${result}, the last ${ago} s ago`;
+  const symptom = `${count} ${count === 1 ? "query" : "queries"} got ${results.join(", ")}, the last ${ago} s ago`;
   const what = `${about} does not resolve: ${symptom}`;
-  const isProblem = isContainerName && cause?.isBreaking === true;
+  const isProblem = cause?.isBreaking === true && symptoms.some(({ isContainerName }) => isContainerName);
   const state = isProblem ? "problem" : "warning";
   const shared = {
-    key: cause === null ? "" : keyOf(cause),
+    key: cause === null ? "" : causeKey(cause),
+    ...(cause !== null && { cause: cause.code }),
     title: "{} does not resolve",
     titleOfMany: "{} do not resolve",
     about,
@@ -89,11 +84,6 @@ function failureFinding(reports: readonly FailureReport[], nowMs: number): Findi
     ...fixesOf(cause),
     shared: { ...shared, why: cause.sentence },
   };
-}
-
-/** Problems are grouped by upstream causes, too, which have no fix of their own. */
-function keyOf(cause: Cause): string {
-  return cause.isBreaking ? causeKey(cause) : cause.code;
 }
 
 export function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood" | "commandForGood"> {

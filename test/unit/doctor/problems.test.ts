@@ -68,7 +68,7 @@ test("a warning explains nothing, and what nothing explains is a problem of its 
 test("names fail because of servers only if that is their cause", () => {
   const name = (key: string): Finding => ({
     ...problem("failing-names", "fails"),
-    shared: { key, title: "{} does not resolve", about: '"db"', symptom: "3 queries" },
+    shared: { key, cause: key, title: "{} does not resolve", about: '"db"', symptom: "3 queries" },
   });
   const titles = (key: string): string[] =>
     problemsIn([report("web", upstream("10.0.0.1"), name(key))]).map(({ title }) => title);

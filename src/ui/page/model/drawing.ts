@@ -76,7 +76,7 @@ export function drawingOf({ networks, containers, failing, scope }: Known, width
   const slots = slotsOf(groups);
   const textX = MARGIN + 6 + (Math.max(-1, ...slots.values()) + 1) * LINE_EVERY + 8;
   const failed = new Set(
-    failing.flatMap((each) => (each.severity === "bad" ? each.pairs.map(({ container }) => container) : [])),
+    failing.flatMap((each) => (each.severity === "bad" ? each.symptoms.map(({ container }) => container) : [])),
   );
   const characters = Math.max(CHARACTERS_MIN, Math.floor((width - GUTTER - textX) / CHARACTER_WIDTH));
   const lines = new Map<string, Line>();
@@ -270,10 +270,10 @@ function arrowsOf(failing: readonly FailingEntry[], chips: readonly Chip[], widt
 function lookupsOf(failing: readonly FailingEntry[], chips: readonly Chip[]): Iterable<Lookups> {
   const found = new Map<string, Lookups>();
   const bad = failing.filter(({ severity }) => severity === "bad");
-  const longest = Math.max(0, ...bad.map(({ pairs }) => pairs.length));
+  const longest = Math.max(0, ...bad.map(({ symptoms }) => symptoms.length));
   // Each cause has one before any has a second.
   for (let index = 0; index < longest && found.size < ARROWS_MAX; index++) {
-    for (const { container, name } of bad.flatMap(({ pairs }) => pairs[index] ?? [])) {
+    for (const { container, name } of bad.flatMap(({ symptoms }) => symptoms[index] ?? [])) {
       const [from, to] = endsOf(chips, container, name);
       if (from === undefined || to === undefined || from === to) continue;
       const key = `${from.key} ${to.key}`;

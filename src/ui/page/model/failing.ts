@@ -1,48 +1,28 @@
 /**
- * Failing: what fails now, as a person needs it: one entry for each cause, whatever number of containers and names it hits; those that
- * break something first, and of these the ones with a fix; and what failed earlier.
+ * Failing: what fails now, as a person needs it: one problem for each cause, whatever number of containers and names it hits; and what
+ * failed earlier.
  */
-import type { Cause, LastingFix } from "../../../api/causes.ts";
-import { causeKey } from "../../../api/failure-groups.ts";
+import type { Cause, CauseCode } from "../../../api/causes.ts";
 import { type FailureReport, type FailuresReport, isFailing } from "../../../api/failures.ts";
+import { type Problem, type Symptom, failingName, problemsOf } from "../../../api/problems.ts";
 import { type Scope, inScope } from "./scope.ts";
 
 /** How long a failure of the outside world is one of now, after its last query. */
 const NOW_MS = 120_000;
 
-/** bad: a name that containers need does not resolve. info: perhaps nobody needs it, such as a typo of an external name. */
-type Severity = "bad" | "warn" | "info";
-
-/** A container and the name that it looks up; "" where it concerns all of them. */
-interface FailingPair {
-  readonly container: string;
+/** Its name is shown as it is. */
+interface ShownSymptom extends Symptom {
   readonly name: string;
 }
 
-export interface FailingEntry {
-  /** The same for the same cause, so that it stays muted. */
-  readonly key: string;
-  severity: Severity;
-  readonly pairs: FailingPair[];
-  /** Response codes, or what it is instead. */
-  readonly results: string[];
-  perMinute: number;
-  first: string | null;
-  last: string | null;
-  /** Of the first pair; those of the others differ in names only. */
-  readonly cause: Cause | null;
-  /** What fixes it for all pairs. */
-  readonly fixes: string[];
-  readonly lastingFixes: LastingFix[];
-}
+export type FailingEntry = Problem<ShownSymptom>;
 
 export interface Failing {
   readonly now: readonly FailingEntry[];
   readonly earlier: readonly FailingEntry[];
 }
 
-const RANK: Readonly<Record<Severity, number>> = { bad: 0, warn: 1, info: 2 };
-
+/** `inProject`: names of containers; of another project than that of `scope` nothing is shown. */
 export function failingOf(
   report: FailuresReport | null,
   scope: Scope,
@@ -50,27 +30,24 @@ export function failingOf(
   nowMs: number,
 ): Failing {
   if (report === null) return { now: [], earlier: [] };
-  const [now, earlier] = [new Map<string, FailingEntry>(), new Map<string, FailingEntry>()];
   const concerns = (containers: readonly string[]): boolean =>
     scope.project === null || containers.some((each) => inProject.has(each));
-  for (const { container, cause } of report.unwatched) {
-    if (!concerns([container])) continue;
-    const severity = cause.isBreaking ? "bad" : "warn";
-    add(now, { ...NO_TIMES, severity, pair: { container, name: "" }, result: "not seen", cause });
-  }
-  for (const failure of report.failures) {
-    if (!inScope(scope, failure)) continue;
-    const { container, name, result, perMinute, first, last, cause } = failure;
-    const pair = { container, name: name ?? "(hidden)" };
-    const to = isNow(failure, nowMs) ? now : earlier;
-    add(to, { severity: severityOf(failure), pair, result, perMinute, first, last, cause });
-  }
-  for (const { name, clients, containers, cause } of report.misleading) {
-    if (!concerns([...clients, ...containers])) continue;
-    for (const container of clients.length === 0 ? [""] : clients)
-      add(now, { ...NO_TIMES, severity: "warn", pair: { container, name }, result: "misleads", cause });
-  }
-  return { now: sorted(now), earlier: sorted(earlier) };
+  const failures = report.failures.filter((each) => inScope(scope, each));
+  const [now, earlier] = [true, false].map((is) => failures.filter((each) => isNow(each, nowMs) === is).map(shown));
+  const unwatched = report.unwatched
+    .filter(({ container }) => concerns([container]))
+    .map(({ container, cause }) => {
+      const severity = cause.isBreaking ? "bad" : "warn";
+      return { ...UNCOUNTED, container, name: "", result: "not seen", severity, cause } as const;
+    });
+  const misleading = report.misleading
+    .filter(({ clients, containers }) => concerns([...clients, ...containers]))
+    .flatMap(({ name, clients, cause }) =>
+      (clients.length === 0 ? [""] : clients).map((container) => {
+        return { ...UNCOUNTED, container, name, result: "misleads", severity: "warn", cause } as const;
+      }),
+    );
+  return { now: problemsOf([...unwatched, ...(now ?? []), ...misleading]), earlier: problemsOf(earlier ?? []) };
 }
 
 /** What fails now in one container, with the sentence and the fix for this container. */
@@ -91,35 +68,10 @@ export function failingIn(
   return failingOf(own, { project: null }, new Set(), nowMs).now;
 }
 
-/** One failure, before it is part of an entry. */
-interface Found extends Pick<FailingEntry, "severity" | "perMinute" | "first" | "last" | "cause"> {
-  readonly pair: FailingPair;
-  readonly result: string;
-}
+const UNCOUNTED = { count: 0, perMinute: 0, first: null, last: null };
 
-const NO_TIMES = { perMinute: 0, first: null, last: null };
-
-function add(to: Map<string, FailingEntry>, found: Found): void {
-  const { pair, result, severity, perMinute, first, last, cause } = found;
-  const key = cause === null ? JSON.stringify([result, pair]) : causeKey(cause);
-  const { fix = null, lastingFix = null } = cause ?? {};
-  const known = to.get(key) ?? { ...found, key, pairs: [], results: [], perMinute: 0, fixes: [], lastingFixes: [] };
-  if (!to.has(key)) to.set(key, known);
-  if (RANK[severity] < RANK[known.severity]) known.severity = severity;
-  known.perMinute += perMinute;
-  if (first !== null && (known.first === null || first < known.first)) known.first = first;
-  if (last !== null && (known.last === null || last > known.last)) known.last = last;
-  if (fix !== null && !known.fixes.includes(fix)) known.fixes.push(fix);
-  if (lastingFix !== null && !known.lastingFixes.some((each) => isSame(each, lastingFix)))
-    known.lastingFixes.push(lastingFix);
-  if (!known.results.includes(result)) known.results.push(result);
-  // One name fails once for each type.
-  if (!known.pairs.some(({ container, name }) => container === pair.container && name === pair.name))
-    known.pairs.push(pair);
-}
-
-function isSame(a: LastingFix, b: LastingFix): boolean {
-  return a.file === b.file && a.key === b.key && a.change === b.change;
+function shown(failure: FailureReport): ShownSymptom {
+  return { ...failingName(failure), name: failure.name ?? "(hidden)" };
 }
 
 /** That a name of the outside world does not exist is shown for a while. */
@@ -129,23 +81,6 @@ function isNow(failure: FailureReport, nowMs: number): boolean {
   return earlier === undefined && cause?.code !== "resolves-now" && nowMs - Date.parse(last) < NOW_MS;
 }
 
-/** Most programs find such a name by its other type of address. */
-const HALF: ReadonlySet<string | undefined> = new Set(["no-ipv4", "one-family"]);
-
-function severityOf(failure: FailureReport): Severity {
-  if (HALF.has(failure.cause?.code)) return "warn";
-  return isFailing(failure) ? "bad" : "info";
-}
-
-function sorted(entries: ReadonlyMap<string, FailingEntry>): FailingEntry[] {
-  const time = ({ last }: FailingEntry): number => (last === null ? Infinity : Date.parse(last));
-  const isFixed = ({ fixes, cause }: FailingEntry): number => (fixes.length > 0 || cause?.advice !== undefined ? 0 : 1);
-  return [...entries.values()].toSorted(
-    (a, b) =>
-      RANK[a.severity] - RANK[b.severity] || isFixed(a) - isFixed(b) || b.perMinute - a.perMinute || time(b) - time(a),
-  );
-}
-
 /** Those of an earlier list in its order, then what is new. */
 export function inOrder(entries: readonly FailingEntry[], keys: readonly string[]): readonly FailingEntry[] {
   const places = new Map(keys.map((key, index) => [key, index]));
@@ -153,20 +88,28 @@ export function inOrder(entries: readonly FailingEntry[], keys: readonly string[
   return entries.toSorted((a, b) => place(a) - place(b));
 }
 
-/** The containers and names of an entry, each once. */
-export function partsOf({ pairs }: Pick<FailingEntry, "pairs">): {
-  readonly containers: readonly string[];
-  readonly names: readonly string[];
-} {
-  const once = (all: readonly string[]): string[] => [...new Set(all)].filter((each) => each !== "");
-  return { containers: once(pairs.map(({ container }) => container)), names: once(pairs.map(({ name }) => name)) };
-}
-
 /** A name counts once for each cause: `db` of two projects are two names. */
 export function countsOf(entries: readonly FailingEntry[]): { readonly containers: number; readonly names: number } {
-  const parts = entries.map(partsOf);
   return {
-    containers: new Set(parts.flatMap(({ containers }) => containers)).size,
-    names: parts.reduce((sum, { names }) => sum + names.length, 0),
+    containers: new Set(entries.flatMap(({ containers }) => containers)).size,
+    names: entries.reduce((sum, { names }) => sum + names.length, 0),
   };
+}
+
+/** Names that nothing here has: there is nothing to say about one of them that is not true of all. */
+const UNKNOWN: Readonly<Partial<Record<CauseCode, string>>> = {
+  "unknown-name": "no container on this engine has any of these names",
+  "does-not-exist": "these names do not exist, according to their upstream servers",
+};
+const ELSEWHERE: ReadonlySet<CauseCode> = new Set(["other-network", "other-project"]);
+
+/** One sentence for all that a cause hits, whichever container looked up whichever name; that of the API if it is one name in one container. */
+export function sentenceOf({ about: network, code, sentence }: Cause, { names, containers }: FailingEntry): string {
+  if (names.length <= 1 && containers.length <= 1) return sentence;
+  if (network !== undefined && ELSEWHERE.has(code)) {
+    const [name, container] = [names.length === 1 ? `"${names[0]}" is` : "these names are", containers[0] ?? ""];
+    return `${name} on network ${network}; ${containers.length === 1 ? `${container} is` : "these containers are"} not on it`;
+  }
+  if (names.length === 1) return sentence;
+  return UNKNOWN[code] ?? `${sentence}; the same for the other names`;
 }

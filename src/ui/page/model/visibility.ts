@@ -85,7 +85,9 @@ class FailingNames {
 
   constructor(failing: readonly FailingEntry[], { columns }: MatrixReport, sharing: Sharing) {
     this.#sharing = sharing;
-    this.#pairs = new Set(failing.flatMap(({ pairs }) => pairs.map(({ container, name }) => keyOf(container, name))));
+    this.#pairs = new Set(
+      failing.flatMap(({ symptoms }) => symptoms.map(({ container, name }) => keyOf(container, name))),
+    );
     this.#own = new Set(columns.map(({ project, name }) => keyOf(project ?? "", name)));
   }
 

@@ -3,8 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ContainerReport } from "../../../api/containers.ts";
 import { useCell } from "../data/cell.ts";
-import { causeSentence } from "../model/cause-sentence.ts";
-import { type FailingEntry, failingIn, partsOf } from "../model/failing.ts";
+import { type FailingEntry, failingIn, sentenceOf } from "../model/failing.ts";
 import { clock } from "../model/format.ts";
 import type { Lookup } from "../model/lookup.ts";
 import { usePage } from "./context.ts";
@@ -116,20 +115,14 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
 }
 
 function Fails({ entry }: { readonly entry: FailingEntry }): JSX.Element {
-  const { results, cause, fixes, lastingFixes } = entry;
-  const { names, containers } = partsOf(entry);
+  const { results, names, cause, fixes, lastingFixes } = entry;
   return (
     <div>
       <p>
         <b class="result">{results.join(", ")}</b> <Wire text={names.join(", ")} class="name" />
       </p>
       {cause !== null && (
-        <CauseView
-          cause={cause}
-          sentence={causeSentence(cause, names, containers)}
-          fixes={fixes}
-          lastingFixes={lastingFixes}
-        />
+        <CauseView cause={cause} sentence={sentenceOf(cause, entry)} fixes={fixes} lastingFixes={lastingFixes} />
       )}
     </div>
   );

@@ -4,8 +4,7 @@ import { useRef } from "preact/hooks";
 
 import { injectedText } from "../../../api/failures.ts";
 import { useCell } from "../data/cell.ts";
-import { causeSentence } from "../model/cause-sentence.ts";
-import { type FailingEntry, inOrder, partsOf } from "../model/failing.ts";
+import { type FailingEntry, countsOf, inOrder, sentenceOf } from "../model/failing.ts";
 import { clock, plural, rate } from "../model/format.ts";
 import { sinceMs } from "../model/past.ts";
 import { countText, neededOf } from "../model/verdict.ts";
@@ -52,7 +51,7 @@ export function FailingPanel(): JSX.Element {
       {(others.length > 0 || place === "others") && (
         <More
           place="others"
-          summary={`${plural(namesOf(others), "name")} of the outside world that perhaps nobody needs`}
+          summary={`${plural(countsOf(others).names, "name")} of the outside world that perhaps nobody needs`}
           entries={others}
           onMute={mute}
         />
@@ -73,10 +72,6 @@ function emptyText(isKnown: boolean, muted: number): string {
   return muted === 0 ? "No name of a container fails." : "Nothing else fails.";
 }
 
-function namesOf(entries: readonly FailingEntry[]): number {
-  return entries.reduce((sum, each) => sum + partsOf(each).names.length, 0);
-}
-
 interface FailuresProps {
   readonly place: ExplainPlace;
   readonly entries: readonly FailingEntry[];
@@ -84,8 +79,8 @@ interface FailuresProps {
   readonly onMute?: (key: string) => void;
 }
 
-function isAbout({ pairs }: FailingEntry, { container, name }: Question): boolean {
-  return pairs.some((each) => each.container === container && each.name === name);
+function isAbout({ symptoms }: FailingEntry, { container, name }: Question): boolean {
+  return symptoms.some((each) => each.container === container && each.name === name);
 }
 
 function Failures({ place, entries, onMute }: FailuresProps): JSX.Element {
@@ -132,9 +127,8 @@ interface FailureProps {
 function Failure({ place, entry, isExplained, onMute }: FailureProps): JSX.Element {
   const { board, explain } = usePage();
   const nowMs = useNow(10_000);
-  const { severity, pairs, results, perMinute, first, last, cause, fixes, lastingFixes } = entry;
-  const { containers, names } = partsOf(entry);
-  const [one] = pairs;
+  const { severity, symptoms, containers, names, results, perMinute, first, last, cause, fixes, lastingFixes } = entry;
+  const [one] = symptoms;
   return (
     <li class={`failure failure-${severity}`}>
       <div class="failure-head">
@@ -157,12 +151,7 @@ function Failure({ place, entry, isExplained, onMute }: FailureProps): JSX.Eleme
         </span>
       </div>
       {cause !== null && (
-        <CauseView
-          cause={cause}
-          sentence={causeSentence(cause, names, containers)}
-          fixes={fixes}
-          lastingFixes={lastingFixes}
-        />
+        <CauseView cause={cause} sentence={sentenceOf(cause, entry)} fixes={fixes} lastingFixes={lastingFixes} />
       )}
       <span class="failure-tools">
         {board.run !== null && one !== undefined && one.name !== "" && one.container !== "" && (
