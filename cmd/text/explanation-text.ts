@@ -2,7 +2,7 @@
  * ExplanationText: an explanation for people. The verdict comes first, then why, what to do and how the answer came about; the
  * steps are for those who want to check.
  */
-import type { Cause } from "../../src/api/causes.ts";
+import { type Cause, fixesOf, remediesOf } from "../../src/api/causes.ts";
 import type { ExplainedStep, Explanation } from "../../src/api/names.ts";
 import type { FeatureReport } from "../../src/features/contract.ts";
 import { printable } from "./printable.ts";
@@ -88,17 +88,16 @@ function answerTexts({ question, reply, owners }: Explanation, isShadowed: boole
   });
 }
 
-function causeLines({ sentence, fix, advice, lastingFix }: Cause, label: string, display: Display): string[] {
+function causeLines(cause: Cause, label: string, display: Display): string[] {
+  // A command is easier to copy from one line.
   const unwrapped = { ...display, width: Number.POSITIVE_INFINITY };
-  const change =
-    lastingFix === null ? null : `${lastingFix.file ?? "Compose file"}: ${lastingFix.key}: ${lastingFix.change}`;
   return [
-    ...labelled(label, sentence, display),
-    // A command is easier to copy from one line.
-    ...(fix === null ? [] : labelled("fix", fix, unwrapped)),
-    ...(advice === undefined ? [] : labelled(fix === null ? "fix" : "and", advice, display)),
-    ...(change === null ? [] : labelled("for good", change, display)),
-    ...(lastingFix?.command === undefined ? [] : [`${INDENT}${printable(lastingFix.command)}`]),
+    ...labelled(label, cause.sentence, display),
+    ...remediesOf(fixesOf(cause)).flatMap((each) =>
+      each.label === ""
+        ? [`${INDENT}${printable(each.text)}`]
+        : labelled(each.label, each.text, each.isCommand ? unwrapped : display),
+    ),
   ];
 }
 

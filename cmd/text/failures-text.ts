@@ -8,7 +8,7 @@ import {
   injectedText,
   isFailing,
 } from "../../src/api/failures.ts";
-import type { Cause, LastingFix } from "../../src/api/causes.ts";
+import { type Cause, fixesOf, remediesOf } from "../../src/api/causes.ts";
 import { type FailingName, type Problem, failingName, grouped, problemsOf } from "../../src/api/problems.ts";
 import { printableLines, printable } from "./printable.ts";
 import { type Cell, type Column, type Row, table } from "./table.ts";
@@ -89,19 +89,15 @@ function partsOf({ symptoms }: FailureProblem): FailureProblem[] {
 
 /** The sentence of each failure, and what to do about all of them. */
 function problemLines({ cause, symptoms, sentences, fixes, lastingFixes }: FailureProblem, width: number): string[] {
-  const earlier = symptoms[0]?.earlier;
   if (cause === null) return [];
-  const head = earlier === undefined ? [] : [`  now: ${EARLIER[earlier]}`];
-  if (sentences.length === 1 && fixes.length < 2 && lastingFixes.length < 2)
-    return [...causeLines(cause, width), ...head];
+  const earlier = symptoms[0]?.earlier;
   const more = sentences.length - LISTED_MAX;
+  const shown = { fixes: fixes.slice(0, COMMANDS_MAX), lastingFixes: lastingFixes.slice(0, COMMANDS_MAX) };
   return [
     ...sentences.slice(0, LISTED_MAX).flatMap((sentence) => sentenceLines(sentence, width)),
     ...(more > 0 ? [`       and ${more} more`] : []),
-    ...fixes.slice(0, COMMANDS_MAX).map((fix) => `  fix: ${fix}`),
-    ...(cause.advice === undefined ? [] : causeLines({ ...cause, fix: null, lastingFix: null }, width).slice(1)),
-    ...lastingFixes.slice(0, COMMANDS_MAX).flatMap((each) => lastingLines(each, width)),
-    ...head,
+    ...remedyLines({ ...shown, advice: cause.advice }, width),
+    ...(earlier === undefined ? [] : [`  now: ${EARLIER[earlier]}`]),
   ];
 }
 
@@ -151,30 +147,21 @@ export function followedText(report: FailureReport): string {
   return printableLines([head, ...causeLines(report.cause)]);
 }
 
-/**
- * A cause as text for people, with its fix and the change of the Compose file.
- *
- * Sentences are wrapped; a command is easier to copy from one line.
- */
+/** A cause as text for people, with its fix and the change of the Compose file. */
 function causeLines(cause: Cause | null, width = PLAIN.width): string[] {
   if (cause === null) return [];
-  const { sentence, fix, advice, lastingFix } = cause;
-  return [
-    ...sentenceLines(sentence, width),
-    ...(fix === null ? [] : [`  fix: ${fix}`]),
-    ...(advice === undefined
-      ? []
-      : wrapped(`  ${fix === null ? "fix" : "and"}: ${printable(advice)}`, width, "       ")),
-    ...(lastingFix === null ? [] : lastingLines(lastingFix, width)),
-  ];
+  return [...sentenceLines(cause.sentence, width), ...remedyLines(fixesOf(cause), width)];
 }
 
 function sentenceLines(sentence: string, width: number): string[] {
   return wrapped(`  why: ${printable(sentence)}`, width, "       ");
 }
 
-/** The change, then the command that applies it. */
-function lastingLines({ file, key, change, command }: LastingFix, width: number): string[] {
-  const text = `  for good: ${printable(file ?? "Compose file")}: ${printable(key)}: ${printable(change)}`;
-  return [...wrapped(text, width, "            "), ...(command === undefined ? [] : [`            ${command}`])];
+/** Sentences are wrapped; a command is easier to copy from one line. */
+function remedyLines(fixes: Parameters<typeof remediesOf>[0], width: number): string[] {
+  return remediesOf(fixes).flatMap(({ label, text, isCommand }) => {
+    if (label === "") return [`            ${text}`];
+    if (isCommand) return [`  ${label}: ${text}`];
+    return wrapped(`  ${label}: ${printable(text)}`, width, label === "for good" ? "            " : "       ");
+  });
 }

@@ -3,7 +3,7 @@
  * references and emoji codes in them into something else. So all is in blocks of HTML without an empty line, where nothing is
  * Markdown, with the text of others in code elements, where nothing else is replaced.
  */
-import type { Cause } from "../api/causes.ts";
+import { type Cause, fixesOf, remediesOf } from "../api/causes.ts";
 import type { FailureReport } from "../api/failures.ts";
 import { namesOf } from "../api/problems.ts";
 import { printable } from "../base/lib/text.ts";
@@ -160,16 +160,10 @@ function failureTable(failures: readonly FailedName[]): string {
 
 function why(cause: Cause | null): string {
   if (cause === null) return "";
-  const { sentence, fix, lastingFix } = cause;
-  return [
-    code(sentence),
-    ...(fix === null ? [] : [`for now: ${code(fix)}`]),
-    ...(lastingFix === null
-      ? []
-      : [
-          `for good, in ${code(lastingFix.file ?? "the Compose file")}: ${code(`${lastingFix.key}: ${lastingFix.change}`)}`,
-        ]),
-  ].join("<br>");
+  const remedies = remediesOf(fixesOf(cause)).map(
+    ({ label, text }) => `${label === "" ? "" : `${label}: `}${code(text)}`,
+  );
+  return [code(cause.sentence), ...remedies].join("<br>");
 }
 
 function folded(title: string, failures: readonly FailedName[]): string[] {

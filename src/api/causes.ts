@@ -131,6 +131,42 @@ export interface Cause {
   readonly isBreaking: boolean;
 }
 
+/** What helps against a cause, or against several that are one. */
+interface Fixes {
+  readonly fixes: readonly string[];
+  readonly advice?: string | undefined;
+  readonly lastingFixes: readonly LastingFix[];
+}
+
+interface Remedy {
+  /** Empty for the command that applies the change before it. */
+  readonly label: "fix" | "and" | "for good" | "";
+  readonly text: string;
+  readonly isCommand: boolean;
+}
+
+export function fixesOf({ fix, advice, lastingFix }: Cause): Fixes {
+  return { fixes: fix === null ? [] : [fix], advice, lastingFixes: lastingFix === null ? [] : [lastingFix] };
+}
+
+/** In the order in which somebody does it: what helps now, then what lasts. */
+export function remediesOf({ fixes, advice, lastingFixes }: Fixes): Remedy[] {
+  return [
+    ...fixes.map((text) => ({ label: "fix", text, isCommand: true }) as const),
+    ...(advice === undefined
+      ? []
+      : [{ label: fixes.length === 0 ? "fix" : "and", text: advice, isCommand: false } as const]),
+    ...lastingFixes.flatMap((each) => [
+      { label: "for good", text: lastingText(each), isCommand: false } as const,
+      ...(each.command === undefined ? [] : [{ label: "", text: each.command, isCommand: true } as const]),
+    ]),
+  ];
+}
+
+export function lastingText({ file, key, change }: Pick<LastingFix, "file" | "key" | "change">): string {
+  return `${file ?? "the Compose file"}: ${key}: ${change}`;
+}
+
 /** The error of the client for test suites when a name has not resolved in time. */
 export interface NotResolved extends Error {
   readonly code: string;

@@ -1599,6 +1599,24 @@ import { spawnSync as spawnSync2 } from "node:child_process";
 import { appendFileSync as appendFileSync2, existsSync as existsSync3, readFileSync as readFileSync3, rmSync } from "node:fs";
 import { join as join6 } from "node:path";
 
+// src/api/causes.ts
+function fixesOf({ fix, advice, lastingFix }) {
+  return { fixes: fix === null ? [] : [fix], advice, lastingFixes: lastingFix === null ? [] : [lastingFix] };
+}
+function remediesOf({ fixes, advice, lastingFixes }) {
+  return [
+    ...fixes.map((text) => ({ label: "fix", text, isCommand: true })),
+    ...advice === void 0 ? [] : [{ label: fixes.length === 0 ? "fix" : "and", text: advice, isCommand: false }],
+    ...lastingFixes.flatMap((each) => [
+      { label: "for good", text: lastingText(each), isCommand: false },
+      ...each.command === void 0 ? [] : [{ label: "", text: each.command, isCommand: true }]
+    ])
+  ];
+}
+function lastingText({ file, key, change }) {
+  return `${file ?? "the Compose file"}: ${key}: ${change}`;
+}
+
 // src/api/failures.ts
 var MEANT = /* @__PURE__ */ new Set(["policy-denied", "one-family"]);
 function isFailing({ isContainerName, result, cause, earlier }) {
@@ -1796,14 +1814,10 @@ function failureTable(failures) {
 }
 function why(cause) {
   if (cause === null) return "";
-  const { sentence, fix, lastingFix } = cause;
-  return [
-    code(sentence),
-    ...fix === null ? [] : [`for now: ${code(fix)}`],
-    ...lastingFix === null ? [] : [
-      `for good, in ${code(lastingFix.file ?? "the Compose file")}: ${code(`${lastingFix.key}: ${lastingFix.change}`)}`
-    ]
-  ].join("<br>");
+  const remedies = remediesOf(fixesOf(cause)).map(
+    ({ label, text }) => `${label === "" ? "" : `${label}: `}${code(text)}`
+  );
+  return [code(cause.sentence), ...remedies].join("<br>");
 }
 function folded2(title, failures) {
   if (failures.length === 0) return [];

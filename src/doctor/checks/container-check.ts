@@ -45,7 +45,7 @@ import {
   fromInspect,
   KnownContainers,
 } from "../../control/causes/known-container.ts";
-import { fixesOf, remedyOf } from "./failing-names.ts";
+import { causeFinding } from "./failing-names.ts";
 
 const DNS_PORT = 53;
 
@@ -390,6 +390,6 @@ export class ContainerStates {
     const container = this.#known.byId(id);
     const cause = container === undefined ? undefined : clientCause(container, this.#known, Date.now());
     if (cause === undefined) return [];
-    return [{ ...finding("container-state", "problem", cause.sentence, remedyOf(cause)), ...fixesOf(cause) }];
+    return [causeFinding("container-state", "problem", cause.sentence, cause)];
   }
 }

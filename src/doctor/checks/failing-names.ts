@@ -2,11 +2,11 @@
  * Failing names: what fails in containers according to a running dns11, and why. It is a problem only if the cause is known,
  * a container's name fails for it, and the name has failed lately and not resolved since.
  */
-import type { Cause, LastingFix } from "../../api/causes.ts";
+import { type Cause, lastingText } from "../../api/causes.ts";
 import type { ContainersRequest, ControlClient } from "../../api/control-client.ts";
-import { type FailureReport, type FailuresReport, type MisleadingName, injectedText } from "../../api/failures.ts";
+import { type FailureReport, type FailuresReport, injectedText } from "../../api/failures.ts";
 import { type FailingName, type Problem, causeKey, namesOf } from "../../api/problems.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type CheckCode, type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 
 const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
 
@@ -38,15 +38,10 @@ export function failureFindings(
  * answers alternate.
  */
 export function misleadingFindings({ misleading }: FailuresReport = NO_FAILURES): Finding[] {
-  return misleading.map(({ cause }: MisleadingName) => ({
-    ...finding(
-      "failing-names",
-      cause.isBreaking && cause.code !== "ambiguous" ? "problem" : "warning",
-      cause.sentence,
-      remedyOf(cause),
-    ),
-    ...fixesOf(cause),
-  }));
+  return misleading.map(({ cause }) => {
+    const state = cause.isBreaking && cause.code !== "ambiguous" ? "problem" : "warning";
+    return causeFinding("failing-names", state, cause.sentence, cause);
+  });
 }
 
 /** What tests have asked for: it breaks names, and is no fault. */
@@ -80,34 +75,25 @@ function failureFinding(problem: Problem<FailingName>, nowMs: number): Finding {
   };
   if (cause === null) return { ...finding("failing-names", state, what), shared };
   return {
-    ...finding("failing-names", state, `${what}; ${cause.sentence}`, remedyOf(cause)),
-    ...fixesOf(cause),
+    ...causeFinding("failing-names", state, `${what}; ${cause.sentence}`, cause),
     shared: { ...shared, why: cause.sentence },
   };
 }
 
-export function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood" | "commandForGood"> {
+/** With what helps, in words and as commands. */
+export function causeFinding(code: CheckCode, state: FindingState, detail: string, cause: Cause): Finding {
+  const { fix, advice, lastingFix } = cause;
+  const sentences = [
+    ...(fix === null ? [] : [`To fix it now: ${fix}`]),
+    ...(advice === undefined ? [] : [advice.slice(0, 1).toUpperCase() + advice.slice(1)]),
+    ...(lastingFix === null ? [] : [`To fix it for good, in ${lastingText(lastingFix)}`]),
+  ];
   return {
+    ...finding(code, state, detail, sentences.length === 0 ? undefined : sentences.join(". ")),
     ...(fix !== null && { fixNow: fix }),
     ...(lastingFix !== null && {
       fixForGood: lastingText(lastingFix),
       ...(lastingFix.command !== undefined && { commandForGood: lastingFix.command }),
     }),
   };
-}
-
-function lastingText({ file, key, change }: LastingFix): string {
-  return `${file ?? "the Compose file"}: ${key}: ${change}`;
-}
-
-export function remedyOf({ fix, advice, lastingFix }: Cause): string | undefined {
-  const now = fix === null ? [] : [`To fix it now: ${fix}`];
-  const words = advice === undefined ? [] : [capitalized(advice)];
-  const lasting = lastingFix === null ? [] : [`To fix it for good, in ${lastingText(lastingFix)}`];
-  const all = [...now, ...words, ...lasting];
-  return all.length === 0 ? undefined : all.join(". ");
-}
-
-function capitalized(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

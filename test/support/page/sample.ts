@@ -38,6 +38,8 @@ export interface SampleFailure {
   /** What has to change, such as a network. */
   readonly about?: string;
   readonly fix?: string;
+  /** What to do where no command can do it. */
+  readonly advice?: string;
 }
 
 export interface Sample {
@@ -63,7 +65,13 @@ export const SHOP_SAMPLE: Sample = {
       sentence: '"db" is shop-db-1 on network shop_back, which shop-api-1 is not on',
       fix: "docker network connect shop_back shop-api-1",
     },
-    { container: "shop-web-1", name: "wbe", code: "similar-name", sentence: "no such name", fix: 'use the name "web"' },
+    {
+      container: "shop-web-1",
+      name: "wbe",
+      code: "similar-name",
+      sentence: "no such name",
+      advice: 'use the name "web"',
+    },
   ],
   queries: Array.from({ length: 40 }, (_, index) => ({ name: `name${index}` })),
 };
@@ -331,7 +339,7 @@ function matrixOf(reports: readonly ContainerReport[]): { columns: MatrixColumn[
 }
 
 function failureReport(
-  { container, name, type = "A", result = "NXDOMAIN", code, sentence, fix, about }: SampleFailure,
+  { container, name, type = "A", result = "NXDOMAIN", code, sentence, fix, advice, about }: SampleFailure,
   reports: readonly ContainerReport[],
   at: (agoS: number) => string,
 ): FailureReport {
@@ -341,6 +349,7 @@ function failureReport(
     code,
     sentence,
     fix: fix ?? null,
+    ...(advice !== undefined && { advice }),
     lastingFix: null,
     isBreaking: isContainerName && code !== "unknown-name",
   };

@@ -58,7 +58,7 @@ test("a failing name has its cause and both fixes, once for A and AAAA", () => {
 
 <table>
 <tr><th>Container</th><th>Name</th><th>Result</th><th>Queries</th><th>Why, and what helps</th></tr>
-<tr><td><code>web</code></td><td><code>db</code></td><td><code>NXDOMAIN</code></td><td>3</td><td><code>&quot;db&quot; is container db on network back; web is not on back</code><br>for now: <code>docker network connect back web</code><br>for good, in <code>compose.yaml</code>: <code>services.web.networks: add &quot;back&quot;</code></td></tr>
+<tr><td><code>web</code></td><td><code>db</code></td><td><code>NXDOMAIN</code></td><td>3</td><td><code>&quot;db&quot; is container db on network back; web is not on back</code><br>fix: <code>docker network connect back web</code><br>for good: <code>compose.yaml: services.web.networks: add &quot;back&quot;</code></td></tr>
 </table>
 `,
   );

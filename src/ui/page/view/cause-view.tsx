@@ -1,44 +1,29 @@
 /** CauseView: why something fails, what fixes it now, and what fixes it for good. */
 import type { JSX } from "preact";
 
-import type { Cause, LastingFix } from "../../../api/causes.ts";
+import { type Cause, type LastingFix, fixesOf } from "../../../api/causes.ts";
+import { type FailingEntry, sentenceOf } from "../model/failing.ts";
 import { Command, Wire } from "./parts.tsx";
 
-/** Others are sentences, such as which name to use instead. */
-const COMMAND = /^(?:docker|dns11|sudo) /;
 const FIXES_MAX = 8;
 
 interface CauseViewProps {
   readonly cause: Cause;
-  /** That of the cause, unless it concerns several names. */
-  readonly sentence?: string;
-  /** The fixes for several containers. */
-  readonly fixes?: readonly string[];
-  readonly lastingFixes?: readonly LastingFix[];
+  /** All that it hits. */
+  readonly entry?: FailingEntry;
 }
 
-export function CauseView({
-  cause,
-  sentence = cause.sentence,
-  fixes = cause.fix === null ? [] : [cause.fix],
-  lastingFixes = cause.lastingFix === null ? [] : [cause.lastingFix],
-}: CauseViewProps): JSX.Element {
-  const commands = fixes.filter((fix) => COMMAND.test(fix));
+export function CauseView({ cause, entry }: CauseViewProps): JSX.Element {
+  const { fixes, lastingFixes } = entry ?? fixesOf(cause);
   const { advice } = cause;
   const applied = [...new Set(lastingFixes.flatMap(({ command }) => command ?? []))];
-  const others = fixes.filter((fix) => !COMMAND.test(fix)).slice(0, FIXES_MAX);
   return (
     <div class="cause">
       <p>
-        <Wire text={sentence} />
+        <Wire text={entry === undefined ? cause.sentence : sentenceOf(cause, entry)} />
       </p>
-      {others.map((fix) => (
-        <p key={fix}>
-          Fix: <Wire text={fix} />
-        </p>
-      ))}
-      {commands.length > 0 && <Command lines={commands.slice(0, FIXES_MAX)} />}
-      {commands.length > FIXES_MAX && <p class="note">{commands.length - FIXES_MAX} more: dns11 failures</p>}
+      {fixes.length > 0 && <Command lines={fixes.slice(0, FIXES_MAX)} />}
+      {fixes.length > FIXES_MAX && <p class="note">{fixes.length - FIXES_MAX} more: dns11 failures</p>}
       {advice !== undefined && (
         <p>
           {fixes.length === 0 ? "Fix" : "And"}: <Wire text={advice} />

@@ -74,7 +74,7 @@ function doing(last: FindingLine | undefined): string {
 }
 
 function Problem({ problem }: { readonly problem: DoctorProblem }): JSX.Element {
-  const { state, title, why, subjects, fixNow, fixForGood, remedies, symptoms } = problem;
+  const { state, title, why, subjects, fixNow, fixForGood, commandsForGood = [], remedies, symptoms } = problem;
   return (
     <article class={`problem problem-${state}`}>
       <h3>
@@ -105,6 +105,7 @@ function Problem({ problem }: { readonly problem: DoctorProblem }): JSX.Element 
           For good: <Wire text={each} />
         </p>
       ))}
+      {commandsForGood.length > 0 && <Command lines={commandsForGood} />}
       {remedies.map((each) => (
         <p key={each}>
           <Wire text={each} />

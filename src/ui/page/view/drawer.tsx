@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ContainerReport } from "../../../api/containers.ts";
 import { useCell } from "../data/cell.ts";
-import { type FailingEntry, failingIn, sentenceOf } from "../model/failing.ts";
+import { type FailingEntry, failingIn } from "../model/failing.ts";
 import { clock } from "../model/format.ts";
 import type { Lookup } from "../model/lookup.ts";
 import { usePage } from "./context.ts";
@@ -115,15 +115,13 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
 }
 
 function Fails({ entry }: { readonly entry: FailingEntry }): JSX.Element {
-  const { results, names, cause, fixes, lastingFixes } = entry;
+  const { results, names, cause } = entry;
   return (
     <div>
       <p>
         <b class="result">{results.join(", ")}</b> <Wire text={names.join(", ")} class="name" />
       </p>
-      {cause !== null && (
-        <CauseView cause={cause} sentence={sentenceOf(cause, entry)} fixes={fixes} lastingFixes={lastingFixes} />
-      )}
+      {cause !== null && <CauseView cause={cause} entry={entry} />}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 
 import { injectedText } from "../../../api/failures.ts";
 import { useCell } from "../data/cell.ts";
-import { type FailingEntry, countsOf, inOrder, sentenceOf } from "../model/failing.ts";
+import { type FailingEntry, countsOf, inOrder } from "../model/failing.ts";
 import { clock, plural, rate } from "../model/format.ts";
 import { sinceMs } from "../model/past.ts";
 import { countText, neededOf } from "../model/verdict.ts";
@@ -127,7 +127,7 @@ interface FailureProps {
 function Failure({ place, entry, isExplained, onMute }: FailureProps): JSX.Element {
   const { board, explain } = usePage();
   const nowMs = useNow(10_000);
-  const { severity, symptoms, containers, names, results, perMinute, first, last, cause, fixes, lastingFixes } = entry;
+  const { severity, symptoms, containers, names, results, perMinute, first, last, cause } = entry;
   const [one] = symptoms;
   return (
     <li class={`failure failure-${severity}`}>
@@ -150,9 +150,7 @@ function Failure({ place, entry, isExplained, onMute }: FailureProps): JSX.Eleme
           {onMute === undefined && last !== null && <span>last {clock(last, nowMs)}</span>}
         </span>
       </div>
-      {cause !== null && (
-        <CauseView cause={cause} sentence={sentenceOf(cause, entry)} fixes={fixes} lastingFixes={lastingFixes} />
-      )}
+      {cause !== null && <CauseView cause={cause} entry={entry} />}
       <span class="failure-tools">
         {board.run !== null && one !== undefined && one.name !== "" && one.container !== "" && (
           <button type="button" onClick={() => explain({ container: one.container, name: one.name, type: "A", place })}>
