@@ -54,6 +54,24 @@ const leanDockerode = {
 };
 
 /**
+ * Leaves out of the thread that reads settings what a run opens, which is four fifths of it: the thread is started for each file, and
+ * loading it is most of what that takes. The settings of each feature are in its descriptor, which imports all else when it is asked for.
+ *
+ * @type {import("esbuild").Plugin}
+ */
+const onlySettings = {
+  name: "only-settings",
+  setup(builder) {
+    builder.onResolve({ filter: /.*/ }, ({ path, kind }) =>
+      kind === "dynamic-import" && !path.endsWith("/file-schema.ts") ? { path, external: true } : undefined,
+    );
+    // It writes no log, and of the log only the names of its levels are in the settings.
+    builder.onResolve({ filter: /^pino$/ }, () => ({ path: "pino", namespace: "no-log" }));
+    builder.onLoad({ filter: /.*/, namespace: "no-log" }, () => ({ contents: "export const pino = undefined;" }));
+  },
+};
+
+/**
  * Shortens the names inside of packages: V8 keeps the text of what it runs.
  *
  * @type {import("esbuild").Plugin}
@@ -93,7 +111,15 @@ await Promise.all([
   // What only some commands need is loaded only by those.
   build({ ...options, entryPoints: ["./cmd/dns11.ts", "./cmd/docker-dns.ts"], splitting: true }),
   // These run in a process or a thread of their own, and share nothing with the program.
-  build({ ...options, entryPoints: ["./src/**/*-main.ts"] }),
+  build({
+    ...options,
+    entryPoints: ["./src/keeper/keeper-main.ts", "./src/features/kernel-answers/kernel/link-thread-main.ts"],
+  }),
+  build({
+    ...options,
+    entryPoints: ["./src/config/file/worker-main.ts"],
+    plugins: [onlySettings, ...(options.plugins ?? [])],
+  }),
   // Servers and clients of the tests, of which a run starts hundreds; and what is alone in a machine.
   build({
     ...options,
