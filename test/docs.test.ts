@@ -14,10 +14,9 @@ import { DEFAULT_BEHAVIOUR, DEFAULT_FORWARDING, STRICT_BEHAVIOUR } from "../src/
 import { CHECKS, FAILURE_CODES, NOT_ASKED, SKIP_CODES } from "../src/base/model/finding.ts";
 import { QUERY_RESULTS } from "../src/base/model/query-record.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
-import { variableOf } from "../src/config/layers.ts";
+import { variableOf } from "../src/config/setting.ts";
 import { readSettingsFile } from "../src/config/file/settings-file.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
-import type { PlainKey } from "../src/config/keys.ts";
 import type { ControlPorts } from "../src/control/situation/ports.ts";
 import { routesOf } from "../src/control/routes/routes.ts";
 import { helpOfAll } from "./support/program/command-help.ts";
@@ -236,7 +235,7 @@ test("every part of the bench that a document names exists", () => {
 test("every key and variable that a document names is a setting", () => {
   const keys = Object.keys(mergeSettings([]).origins);
   const maps = new Set(keys.filter((key) => key.includes(".")).map((key) => key.split(".")[0] ?? ""));
-  const variables = new Set(keys.map((key) => variableOf(key as PlainKey)));
+  const variables = new Set(keys.map((key) => variableOf(key)));
   const configuration = page("docs/configuration.md");
   for (const key of keys) assert.ok(configuration.includes(`\`${key}\``), key);
   for (const [path, text] of current) {

@@ -1,9 +1,9 @@
 /**
  * Keys: every key of the settings file with its description, accepted values and defaults, as the settings declare them.
  */
-import { variableOf } from "../../src/config/layers.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
 import { type Key, MAP_HELP, type PlainKey, SETTINGS, isForStart, isPlain } from "../../src/config/keys.ts";
+import { variableOf } from "../../src/config/setting.ts";
 import { flagOf } from "../options/flags.ts";
 import type { EXIT } from "../process/exit-code.ts";
 

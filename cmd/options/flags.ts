@@ -4,10 +4,10 @@
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-import { type SettingsLayer, variableOf } from "../../src/config/layers.ts";
+import type { SettingsLayer } from "../../src/config/layers.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
 import { NOT_SETTINGS_NAMES, whyNoSetting } from "../../src/config/kinds.ts";
-import type { AnySetting } from "../../src/config/setting.ts";
+import { type AnySetting, variableOf } from "../../src/config/setting.ts";
 import { type Key, type PlainKey, SETTINGS } from "../../src/config/keys.ts";
 
 const DEFAULTS = mergeSettings([]).origins;

@@ -33,6 +33,11 @@ export function controlPath(folder: string): string {
   return join(folder, "control.sock");
 }
 
+/** Of the keeper. It is not longer than that of the control socket, whose length is checked at the start. */
+export function keeperPath(folder: string): string {
+  return join(folder, "keeper", "sock");
+}
+
 const UNITS = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 
 /** How whoever finds that dns11 is not running starts it: by its unit, where one is installed. */

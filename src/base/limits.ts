@@ -687,3 +687,8 @@ export const LIMITS = {
   channelBytes: 16 * 1024,
   channelDescriptors: 240,
 } as const;
+
+/** The size of Node's pool of threads, for libuv: it reads this variable when the process starts. */
+export const POOL_VARIABLE = "UV_THREADPOOL_SIZE";
+/** This many namespaces, less the threads kept for files, may be locked at the same time before others wait. */
+export const POOL_THREADS = 64;

@@ -3,7 +3,7 @@
  */
 import type { SettingOrigin, SettingSource } from "../base/model/setting-origins.ts";
 import { BadSettings } from "./bad-settings.ts";
-import type { AnySetting, MapSetting } from "./setting.ts";
+import { type AnySetting, type MapSetting, variableOf } from "./setting.ts";
 import { type Key, type MapValues, type PlainKey, SETTINGS, type Values, writtenValue } from "./keys.ts";
 
 /** By the keys of the settings file. A missing key is not set. */
@@ -18,20 +18,12 @@ export interface SettingsLayer {
   readonly where: (key: Key) => string;
 }
 
-/**
- * The variable of a setting, for where flags and files are awkward; a map has none. Its name follows from the key: DNS11_KIND_NODES for
- * kind.nodes.
- */
-export function variableOf(key: PlainKey): string {
-  return `DNS11_${key.toUpperCase().replaceAll(/[.-]/g, "_")}`;
-}
-
 /** An empty variable is ignored. */
 export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): SettingsLayer {
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [key, { kind }] of Object.entries<AnySetting>(SETTINGS)) {
-    const variable = variableOf(key as PlainKey);
+    const variable = variableOf(key);
     const text = environment[variable];
     if (text === undefined || text === "") continue;
     try {
@@ -41,7 +33,7 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
     }
   }
   BadSettings.throwAny(problems);
-  return { source: "environment", values, where: (key) => variableOf(key as PlainKey) };
+  return { source: "environment", values, where: (key) => variableOf(key) };
 }
 
 /** Picks the value of each key from the highest layer that sets it, and records its origin. */

@@ -30,6 +30,14 @@ export interface Setting<T> {
   readonly needsEngine: boolean;
 }
 
+/**
+ * The variable of a setting, for where flags and files are awkward; a map has none. Its name follows from the key: DNS11_KIND_NODES for
+ * kind.nodes.
+ */
+export function variableOf(key: string): string {
+  return `DNS11_${key.toUpperCase().replaceAll(/[.-]/g, "_")}`;
+}
+
 /** One of any type. */
 export type AnySetting = Setting<unknown>;
 

@@ -12,7 +12,8 @@ import { fileURLToPath } from "node:url";
 
 import { KEEPER_LIMITS } from "./limits.ts";
 import { Channel, channelPair, connectAt, listenAt, waitReadable } from "../kernel/channel.ts";
-import { POOL_VARIABLE, closeInPool } from "../kernel/in-pool.ts";
+import { POOL_VARIABLE } from "../base/limits.ts";
+import { closeInPool } from "../kernel/in-pool.ts";
 import { closedFirst } from "../kernel/descriptors.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { mainThreadState, procText } from "../kernel/process.ts";

@@ -10,6 +10,7 @@
  */
 import { close, read } from "node:fs";
 
+import { POOL_VARIABLE } from "../base/limits.ts";
 import { SystemFault, bind, lastErrno } from "./libc.ts";
 
 /** The result of a call in the pool, with the error of that thread. */
@@ -29,10 +30,6 @@ const c = {
 
 const MSG_NOSIGNAL = 0x4000;
 
-/** The size of Node's pool, for libuv: it reads this variable when the process starts. */
-export const POOL_VARIABLE = "UV_THREADPOOL_SIZE";
-/** This many namespaces, less the threads kept for files, may be locked at the same time before others wait. */
-export const POOL_THREADS = 64;
 /** Node's default. */
 const DEFAULT_THREADS = 4;
 const KEPT_SHARE = 8;

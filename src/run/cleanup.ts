@@ -3,7 +3,6 @@
  * looks for rules without an owner (of another rule backend, or of an experiment) and for the socket and lock of the
  * state directory.
  */
-import { join } from "node:path";
 
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
@@ -15,6 +14,7 @@ import { unlessLocked } from "../container/namespace/rules-locked.ts";
 import { type CleanupResult, removeOrphanedRules } from "../container/rules/orphaned-rules.ts";
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
+import { keeperPath } from "../api/state-paths.ts";
 import type { ContainerJson } from "../container/watch/engine-json.ts";
 import { bareName, isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
@@ -24,7 +24,6 @@ import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { CleanedMachine } from "../features/contract.ts";
 import { loadCleanups } from "../features/load.ts";
 import { takeInstance } from "./instance.ts";
-import { KEEPER_SOCKET } from "./run-keeper.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 
 /** Throws while an instance is running. */
@@ -56,7 +55,7 @@ export async function cleanup(
     };
     if (only === undefined) {
       // Before anything is removed: what cannot be asked may refuse queries.
-      const keeper = await Predecessor.findAlone(join(instance.folder, KEEPER_SOCKET));
+      const keeper = await Predecessor.findAlone(keeperPath(instance.folder));
       try {
         for (const each of cleanups) did.push(...((await each.removeHeld?.(machine, removesPolicies)) ?? []));
         did.push(...(await endRefusing(keeper, removesPolicies)));

@@ -7,7 +7,7 @@ import type { RunSettings } from "../config/settings.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { CAPABILITIES } from "../container/preflight.ts";
 import { restartWith } from "../kernel/capabilities.ts";
-import { POOL_THREADS, POOL_VARIABLE } from "../kernel/in-pool.ts";
+import { POOL_THREADS, POOL_VARIABLE } from "../base/limits.ts";
 
 /** A port below this takes a capability. */
 const FIRST_UNPRIVILEGED_PORT = 1024;

@@ -2,8 +2,8 @@
  * RunKeeper: the keeper of a run, where it has one, and what a previous run left to this one. Answering queries never
  * depends on it. Without a keeper the kernel removes the rules of a killed process, one container after the other.
  */
-import { join } from "node:path";
 
+import { keeperPath } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { DeferredClose, closeDescriptors, copyOf, removeTables } from "../keeper/held-descriptors.ts";
 import { KeeperLink, type KeeperLinkParts } from "../keeper/keeper-link.ts";
@@ -22,8 +22,6 @@ interface Refused {
   readonly onEnd: (() => void) | undefined;
 }
 
-/** In the folder of the instance. It is not longer than that of the control socket, whose length is checked at the start. */
-export const KEEPER_SOCKET = join("keeper", "sock");
 /** The kernel ends a PID namespace with its first process, the keeper in it, too. */
 const FIRST_PROCESS = 1;
 const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };
@@ -55,7 +53,7 @@ export class RunKeeper {
   ) {
     this.#platform = platform;
     if (keeper === "off") return;
-    this.#link = new KeeperLink({ socketPath: join(folder, KEEPER_SOCKET), ...events });
+    this.#link = new KeeperLink({ socketPath: keeperPath(folder), ...events });
   }
 
   /** undefined without a keeper. */
@@ -170,7 +168,7 @@ export class RunKeeper {
    */
   async findPredecessor(folder: string, isReplacing: boolean): Promise<Predecessor | undefined> {
     if (isReplacing && this.#link === undefined) return undefined;
-    const path = join(folder, KEEPER_SOCKET);
+    const path = keeperPath(folder);
     const found = await (isReplacing ? Predecessor.find(path) : Predecessor.findAlone(path));
     if (found === undefined || isReplacing || found.refusing > 0) return found;
     found.channel.close();

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { acceptAt, listenAt } from "../../src/kernel/channel.ts";
-import { KEEPER_SOCKET } from "../../src/run/run-keeper.ts";
+import { keeperPath } from "../../src/api/state-paths.ts";
 
 import { type Container, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
@@ -110,7 +110,7 @@ test("--replace without a running instance is a normal start; a successor that s
 test("an old process with another protocol version is stopped, hands back, and then the new process starts", async () => {
   await using first = await startDns11(engine, { settings: { keeper: "off" } });
   const [instance = ""] = readdirSync(first.stateDir);
-  const path = join(first.stateDir, instance, KEEPER_SOCKET);
+  const path = keeperPath(join(first.stateDir, instance));
   mkdirSync(dirname(path));
   // A keeper of a later version: it sends the PID of its main process, and understands no message.
   const listener = listenAt(path);

@@ -10,11 +10,10 @@ import { closeSync, openSync, fstatSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Fault } from "../../base/lib/fault.ts";
 import { setNetworkNamespace, unshareNetworkNamespace } from "../../kernel/libc.ts";
-import { POOL_VARIABLE } from "../../kernel/in-pool.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NetNamespace } from "../../kernel/net-namespace.ts";
 import { Passages } from "./passages.ts";
-import { LIMITS } from "../../base/limits.ts";
+import { LIMITS, POOL_VARIABLE } from "../../base/limits.ts";
 
 /** The steps that a test can make fail. */
 interface NamespaceSteps {

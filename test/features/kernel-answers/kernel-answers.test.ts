@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import type { AnsweredByReport } from "../../../src/base/model/answered-by.ts";
 import { ControlClient } from "../../../src/api/control-client.ts";
-import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
+import { keeperPath } from "../../../src/api/state-paths.ts";
 import { type DigReply, dataOf, dig } from "../../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../../support/engine/container.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
@@ -243,8 +243,7 @@ test("names are answered while the process is replaced, and a replacement has th
   await waitFor("an answer while the process is paused", async () => {
     await kernelAnswer(instance, client, "web");
     await using successor = await running(
-      async (options) =>
-        await engine.exec(process.execPath, [SUCCESSOR, join(folderOf(instance), KEEPER_SOCKET)], options),
+      async (options) => await engine.exec(process.execPath, [SUCCESSOR, keeperPath(folderOf(instance))], options),
     );
     const answer = await asked();
     // The keeper ends a process that does not serve in time.

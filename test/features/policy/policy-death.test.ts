@@ -15,7 +15,7 @@ import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import { run } from "../../support/program/command.ts";
 import { Dns11, dns11, replaceDns11, startDns11 } from "../../support/program/dns11.ts";
 import { isAlive } from "../../support/program/main-with-keeper.ts";
-import { KEEPER_SOCKET } from "../../../src/run/run-keeper.ts";
+import { keeperPath } from "../../../src/api/state-paths.ts";
 import { pause, waitFor } from "../../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
@@ -165,7 +165,7 @@ test("a keeper that is alone lets no process of another PID namespace take over"
   await instance.ended();
   await assertRefusing();
   const [name = ""] = readdirSync(first.stateDir);
-  const path = join(first.stateDir, name, KEEPER_SOCKET);
+  const path = keeperPath(join(first.stateDir, name));
   const { stdout } = await run("unshare", ["--pid", "--fork", "--mount-proc", process.execPath, TAKING, path]);
   assert.match(stdout, /its keeper exited, or another new process is taking over/);
   await assertRefusing();

@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
-import { readEnvironment, variableOf } from "../../../src/config/layers.ts";
+import { readEnvironment } from "../../../src/config/layers.ts";
+import { variableOf } from "../../../src/config/setting.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import { type PlainKey, SETTINGS } from "../../../src/config/keys.ts";
+import { SETTINGS } from "../../../src/config/keys.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 
 test("without variables of dns11 nothing is set", () => {
@@ -91,7 +92,7 @@ test("every setting that is no map has a variable of its own, named after its ke
     (key) => !["listen", "networks", "policies", "records"].includes(key),
   );
   assert.deepEqual(keys.toSorted(), Object.keys(SETTINGS).toSorted());
-  const variables = Object.keys(SETTINGS).map((key) => variableOf(key as PlainKey));
+  const variables = Object.keys(SETTINGS).map((key) => variableOf(key));
   assert.equal(new Set(variables).size, variables.length);
   assert.equal(variableOf("cache.negative-ttl-without-soa"), "DNS11_CACHE_NEGATIVE_TTL_WITHOUT_SOA");
 });

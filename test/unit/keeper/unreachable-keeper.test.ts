@@ -12,13 +12,14 @@ import { type Channel, connectAt, listenAt } from "../../../src/kernel/channel.t
 import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
 import { Predecessor } from "../../../src/keeper/predecessor.ts";
 import type { RunSettings } from "../../../src/config/settings.ts";
-import { KEEPER_SOCKET, RunKeeper } from "../../../src/run/run-keeper.ts";
+import { keeperPath } from "../../../src/api/state-paths.ts";
+import { RunKeeper } from "../../../src/run/run-keeper.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
 /** A listener with as many connections as may wait: one more is an error at once. */
 function stuckListener(): { readonly socketPath: string; readonly [Symbol.dispose]: () => void } {
   const folder = mkdtempSync(join(tmpdir(), "d11-stuck-"));
-  const socketPath = join(folder, KEEPER_SOCKET);
+  const socketPath = keeperPath(folder);
   mkdirSync(dirname(socketPath));
   const listener = listenAt(socketPath);
   const waiting: Channel[] = [];
