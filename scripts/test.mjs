@@ -460,9 +460,14 @@ function expectedOf(name) {
   return secondsOf(processes.get(name) ?? [name]);
 }
 
-/** Of a file. @param {string} name */
+/** Of a file: what is known of the longest part of its path. @param {string} name */
 function expected(name) {
-  return seconds[name] ?? DEFAULT_SECONDS.get(name) ?? DEFAULT_SECONDS.get(name.split("/", 1)[0] ?? "") ?? 1;
+  if (seconds[name] !== undefined) return seconds[name];
+  for (let path = name; path !== "."; path = dirname(path)) {
+    const known = DEFAULT_SECONDS.get(path);
+    if (known !== undefined) return known;
+  }
+  return 1;
 }
 
 /** Assumes that the rest is shared evenly; never less than the longest file needs. */
