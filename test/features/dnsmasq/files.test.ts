@@ -18,7 +18,8 @@ function routes(...lines: readonly string[]): readonly string[] | undefined {
 }
 
 function records(...lines: readonly string[]): readonly string[] {
-  const { records: names = [] }: { readonly records?: readonly DeclaredName[] | undefined } = read(...lines).values;
+  const values: Readonly<Record<string, unknown>> = read(...lines).values;
+  const names = (values["records"] ?? []) as readonly DeclaredName[];
   return names.map(({ name, records: all, alias, ttlSeconds }) => {
     const texts = [...all.map(({ text }) => text), ...(alias === undefined ? [] : [`CNAME ${alias}`])];
     return `${name} ${texts.join("; ")}${ttlSeconds === undefined ? "" : ` ${ttlSeconds}s`}`;
