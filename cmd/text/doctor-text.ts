@@ -1,7 +1,7 @@
 /**
  * DoctorText: a diagnosis as text. Each cause is one problem, with whom it hits, what comes of it, and what to do.
  */
-import { type Diagnosis, type Report, HOST } from "../../src/doctor/report.ts";
+import { type Diagnosis, type Report, HOST } from "../../src/doctor/problems.ts";
 import type { Finding, ServedNote, DoctorProblem } from "../../src/base/model/finding.ts";
 import { printable, printableLines } from "./printable.ts";
 import { type Cell, table } from "./table.ts";

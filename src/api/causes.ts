@@ -104,6 +104,21 @@ export type CauseCode =
   /** A policy refuses the name to the container. */
   | "policy-denied";
 
+const TLS = ["tls-blocked", "tls-absent", "tls-name", "tls-untrusted", "tls-time", "tls-authorities"] as const;
+
+/** Names fail because of the state of servers, as a check of the servers would say, too. */
+export const OF_SERVERS: ReadonlySet<string> = new Set<CauseCode>([
+  ...(["upstreams-down", "upstream-error", "upstream-refused", "upstream-slow", "tcp-blocked"] as const),
+  ...TLS,
+]);
+
+/** States that end without a change of the name: if another cause is found now, this one is over. */
+export const PASSING: ReadonlySet<CauseCode> = new Set([
+  ...(["upstreams-down", "tcp-blocked", "no-upstream", "internal-network", "crash-loop"] as const),
+  ...(["no-healthy-task", "swarm-alone"] as const),
+  ...TLS,
+]);
+
 /** A change of the Compose file. */
 export interface LastingFix {
   /** null if it is not known. */

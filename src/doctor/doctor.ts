@@ -49,10 +49,9 @@ import { networkFindings } from "./checks/networks-check.ts";
 import type { Announce } from "../container/rules/own-name.ts";
 import { loadReports } from "../features/load.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
-import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
+import { type CleanUp, fixContainers, fixMachine, notRepairable } from "./fix.ts";
 import { type DoctorContext, type MachineOptions, checkMachine, noNameserverFindings } from "./machine-check.ts";
-import { problemsIn } from "./problems.ts";
-import { type Diagnosis, type Report, HOST } from "./report.ts";
+import { type Diagnosis, type Repair, type Report, HOST, problemsIn } from "./problems.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
 
 const LIMIT_MS = 3_000;

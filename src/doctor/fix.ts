@@ -14,19 +14,8 @@ import { type CleanupResult, removeOrphanedRules } from "../container/rules/orph
 import type { NetNamespace } from "../kernel/net-namespace.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type DoctorContext, type MachineOptions, checkMachine } from "./machine-check.ts";
+import type { CheckedSubject } from "./problems.ts";
 import type { RepairReport } from "../api/status.ts";
-
-export interface Repair {
-  /** The actions taken, a sentence each. */
-  readonly did: readonly string[];
-  /** What is still wrong and dns11 cannot repair. */
-  readonly left: readonly string[];
-}
-
-interface CheckedSubject {
-  readonly subject: string;
-  readonly findings: readonly Finding[];
-}
 
 /** What the running instance may be able to repair. */
 const REPAIRABLE_BY_INSTANCE: ReadonlySet<CheckCode> = new Set([

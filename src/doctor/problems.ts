@@ -1,12 +1,33 @@
 /**
- * Problems: the findings of all containers by their cause. One cause is one problem, with whom it hits and what comes of it;
- * a finding that another one explains is a symptom of that.
+ * Problems: the result of the doctor: the findings about the host and each container, and these by their cause. One cause is one problem,
+ * with whom it hits and what comes of it; a finding that another one explains is a symptom of that.
  */
+import { OF_SERVERS } from "../api/causes.ts";
 import type { CheckCode, Finding, SharedCause, DoctorProblem } from "../base/model/finding.ts";
 
-interface SubjectReport {
+export interface Repair {
+  /** The actions taken, a sentence each. */
+  readonly did: readonly string[];
+  /** What is still wrong and dns11 cannot repair. */
+  readonly left: readonly string[];
+}
+
+/** The subject of findings about the host and its engine. */
+export const HOST = "Docker host";
+
+export interface CheckedSubject {
+  /** A container's name, or HOST. */
   readonly subject: string;
   readonly findings: readonly Finding[];
+}
+
+export interface Report extends CheckedSubject, Repair {}
+
+export interface Diagnosis {
+  readonly machine: Report;
+  readonly containers: readonly Report[];
+  /** The findings by their cause. */
+  readonly problems: readonly DoctorProblem[];
 }
 
 interface FoundProblem {
@@ -29,19 +50,10 @@ const EXPLAINED_BY: Partial<Record<CheckCode, readonly CheckCode[]>> = {
   "kind-answers": ["kind-port-53", "route-localnet", "kind-resolv-conf", "kind-docker"],
   "failing-names": ["upstream"],
 };
-/** Names that fail for one of these causes fail because of the servers. */
-const UPSTREAM_CAUSES: ReadonlySet<string> = new Set([
-  "upstreams-down",
-  "upstream-error",
-  "upstream-refused",
-  "upstream-slow",
-  "tcp-blocked",
-  ...["tls-blocked", "tls-absent", "tls-name", "tls-untrusted", "tls-time", "tls-authorities"],
-]);
 const ORDER: readonly DoctorProblem["state"][] = ["problem", "warning", "unknown"];
 
 /** Problems first, then warnings, then what could not be checked. */
-export function problemsIn(reports: readonly SubjectReport[]): DoctorProblem[] {
+export function problemsIn(reports: readonly CheckedSubject[]): DoctorProblem[] {
   const groups = new Map<string, Group>();
   const symptoms: { readonly found: FoundProblem; readonly cause: Finding }[] = [];
   for (const { subject, findings } of reports) {
@@ -59,7 +71,7 @@ export function problemsIn(reports: readonly SubjectReport[]): DoctorProblem[] {
 
 /** The finding that explains this one, and is not explained itself. */
 function explanationOf(finding: Finding, all: readonly Finding[]): Finding | undefined {
-  if (finding.code === "failing-names" && !UPSTREAM_CAUSES.has(finding.shared?.cause ?? "")) return undefined;
+  if (finding.code === "failing-names" && !OF_SERVERS.has(finding.shared?.cause ?? "")) return undefined;
   for (const code of EXPLAINED_BY[finding.code] ?? []) {
     const cause = all.find((each) => each.code === code && each.state === "problem");
     if (cause !== undefined) return explanationOf(cause, all) ?? cause;

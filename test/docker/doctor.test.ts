@@ -11,7 +11,7 @@ import { after, before, test } from "node:test";
 import { EXIT } from "../../cmd/process/exit-code.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import { ControlClient } from "../../src/api/control-client.ts";
-import type { Diagnosis, Report } from "../../src/doctor/report.ts";
+import type { Diagnosis, Report } from "../../src/doctor/problems.ts";
 import type { CheckCode, Finding } from "../../src/base/model/finding.ts";
 import { moveDockerRulesToNftables } from "../support/engine/docker-rules.ts";
 import { run } from "../support/program/command.ts";

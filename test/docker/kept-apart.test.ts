@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
 import type { Explanation } from "../../src/api/names.ts";
-import type { Diagnosis } from "../../src/doctor/report.ts";
+import type { Diagnosis } from "../../src/doctor/problems.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";

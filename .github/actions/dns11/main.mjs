@@ -1600,6 +1600,16 @@ import { appendFileSync as appendFileSync2, existsSync as existsSync3, readFileS
 import { join as join6 } from "node:path";
 
 // src/api/causes.ts
+var TLS = ["tls-blocked", "tls-absent", "tls-name", "tls-untrusted", "tls-time", "tls-authorities"];
+var OF_SERVERS = /* @__PURE__ */ new Set([
+  ...["upstreams-down", "upstream-error", "upstream-refused", "upstream-slow", "tcp-blocked"],
+  ...TLS
+]);
+var PASSING = /* @__PURE__ */ new Set([
+  ...["upstreams-down", "tcp-blocked", "no-upstream", "internal-network", "crash-loop"],
+  ...["no-healthy-task", "swarm-alone"],
+  ...TLS
+]);
 function fixesOf({ fix, advice, lastingFix }) {
   return { fixes: fix === null ? [] : [fix], advice, lastingFixes: lastingFix === null ? [] : [lastingFix] };
 }

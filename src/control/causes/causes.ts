@@ -5,10 +5,17 @@
 import type { Cause, CauseCode } from "../../api/causes.ts";
 import { bareName } from "../../base/dns/name.ts";
 import { resolverCauses, searchCauses } from "./client-causes.ts";
-import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCauses } from "./container-causes.ts";
+import {
+  ambiguousCauses,
+  containerCauses,
+  crashCauses,
+  moveCause,
+  pausedCauses,
+  similarCauses,
+} from "./container-causes.ts";
+import { connectCommand, joinNetwork } from "./fixes.ts";
 import { lostAliasCauses } from "./lost-aliases.ts";
 import { hostGatewayCauses, notNameCauses, oddCharacterCauses, suffixCauses } from "./not-names.ts";
-import { connectCommand, joinNetwork, moveCause } from "./reconnect.ts";
 import { type Situation, cause, isSingleLabel } from "./situation.ts";
 import { dockerCauses, upstreamCauses } from "./upstream-causes.ts";
 

@@ -5,9 +5,8 @@
 import { bareName } from "../../base/dns/name.ts";
 import type { Cause } from "../../api/causes.ts";
 import type { KnownContainer } from "./known-container.ts";
-import { recreated, reconnectCommand, replicasOf } from "./reconnect.ts";
 import { type Situation, cause } from "./situation.ts";
-import { definitionOf, recreateCommand, serviceChange } from "./fixes.ts";
+import { definitionOf, recreateCommand, recreated, reconnectCommand, replicasOf, serviceChange } from "./fixes.ts";
 
 /** One name gets so many causes. */
 const CAUSES_MAX = 5;

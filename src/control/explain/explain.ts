@@ -18,14 +18,12 @@ import type { ActiveResolver, ControlPorts, EngineNetwork, Listening } from "../
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
 import { containerRef, findContainer, isShared, namespaceOwner, stoppedCalled } from "../situation/find-container.ts";
 import { lookup, readQuestion } from "./lookup.ts";
-import { clientCause, crashCause } from "../causes/broken-clients.ts";
 import { causesOf } from "../causes/causes.ts";
-import { resolverCauses } from "../causes/client-causes.ts";
+import { clientCause, crashCause, notServedCause, resolverCauses } from "../causes/client-causes.ts";
 import { causeText } from "../causes/fixes.ts";
 import { runningContainer, type KnownContainer } from "../causes/known-container.ts";
 import { type ApartPlace, NOT_QUERIED, type Situation, cause } from "../causes/situation.ts";
 import { failureText } from "../../container/attach/attachment-state.ts";
-import { notServedCause } from "../failures/unwatched-containers.ts";
 import { beforeReply, searchAnswer, searchCause } from "./program-answer.ts";
 import { type SituationPorts, Situations, resolversOf } from "../situation/situations.ts";
 import type { Cause } from "../../api/causes.ts";

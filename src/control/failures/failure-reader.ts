@@ -5,19 +5,20 @@
 import { bareName } from "../../base/dns/name.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { FailureReport, FailuresReport } from "../../api/failures.ts";
+import type { FailureReport, FailuresReport, UnwatchedContainer } from "../../api/failures.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { FailureRecord } from "../../base/model/query-record.ts";
+import { failureText } from "../../container/attach/attachment-state.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
 import type { ComposeFilter } from "../situation/address-owners.ts";
-import { type Judged, isFresh, judge } from "../causes/judged-failure.ts";
+import { clientCause, notServedCause, resolverCauses } from "../causes/client-causes.ts";
+import { runningContainer } from "../causes/known-container.ts";
 import { misleadingNames } from "./misleading-names.ts";
-import { unwatchedContainers } from "./unwatched-containers.ts";
 import type { CauseMemory, ControlPorts } from "../situation/ports.ts";
-import { RecordedCauses, failureCause, ownerOf, resultOf } from "./recorded-causes.ts";
-import { Situations } from "../situation/situations.ts";
+import { type Judged, RecordedCauses, failureCause, isFresh, judge, ownerOf, resultOf } from "./recorded-causes.ts";
+import { Situations, mountedResolvConf, resolversOf } from "../situation/situations.ts";
 
 type Ports = Pick<
   ControlPorts,
@@ -55,7 +56,8 @@ export class FailureReader {
       return {
         failures: failures.slice(0, RETURNED_MAX),
         misleading: await misleadingNames(this.#ports, situations, isWanted),
-        unwatched: await unwatchedContainers(this.#ports, situations, isWanted),
+        // In slices, because of each container a file is read.
+        unwatched: await gatherInSlices(eachUnwatched(this.#ports, situations, isWanted)),
         omitted: Math.max(0, failures.length - RETURNED_MAX),
       };
     });
@@ -176,4 +178,45 @@ function searchDomains(situations: Situations, fact: ContainerFact, owner: Conta
 function isInSearch({ name }: FailureRecord, search: readonly string[]): boolean {
   if (name === null || search.length === 0) return false;
   return !name.includes(".") || search.some((domain) => name.endsWith(`.${domain}`));
+}
+
+/**
+ * Containers that have container names but whose queries do not reach dns11: it is not asked, or their programs end before they have
+ * asked, over and over. Their failures are in no table, so that a report without them would be wrong by silence.
+ */
+function* eachUnwatched(
+  { containers }: Pick<ControlPorts, "containers">,
+  situations: Situations,
+  isWanted: (containerId: string) => boolean,
+): Generator<UnwatchedContainer | undefined> {
+  for (const container of situations.known.all) {
+    yield undefined;
+    const isInLoop = container.ended === undefined || container.ended.state === "restarting";
+    if (!isInLoop || !isWanted(container.id)) continue;
+    const broken = clientCause(container, situations.known, Date.now());
+    if (broken !== undefined) yield { container: container.name, cause: broken };
+  }
+  for (const fact of [...containers.facts.values()]) {
+    yield undefined;
+    if (!isWanted(fact.id)) continue;
+    const decision = containers.decisionOf(fact.id);
+    const state = containers.attachmentOf(fact.id)?.state;
+    const reason =
+      decision?.kind === "skip"
+        ? decision.code === "quarantined" && decision.reason
+        : state?.kind === "failed" && failureText(state);
+    if (typeof reason === "string") yield { container: fact.name, cause: notServedCause(fact, reason) };
+    // Others are not to be served.
+    if (decision?.kind !== "serve" || state?.kind !== "attached") continue;
+    // It has a resolv.conf that dns11 itself has changed.
+    if (containers.ofFeatures.status(fact.id).node !== undefined) continue;
+    const resolvConf = situations.resolvConfOf(fact, fact);
+    const mounted = mountedResolvConf(fact, fact);
+    const client = runningContainer(fact);
+    const resolvers = resolversOf(fact);
+    const [first] = resolverCauses({ client, mountedResolvConf: mounted, resolvConf, resolvers });
+    // One whose queries arrive has mounted a file that lists dns11's address.
+    const isSeen = mounted !== undefined && (containers.attachmentOf(fact.id)?.endpoint?.counters["queries"] ?? 0) > 0;
+    if (first !== undefined && !isSeen) yield { container: fact.name, cause: first };
+  }
 }

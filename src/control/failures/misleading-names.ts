@@ -5,10 +5,9 @@
 import type { MisleadingName } from "../../api/failures.ts";
 import { causesOf } from "../causes/causes.ts";
 import { searchShadowCause } from "../causes/client-causes.ts";
-import { ambiguity, pausedCause } from "../causes/container-causes.ts";
+import { ambiguity, moveCause, pausedCause } from "../causes/container-causes.ts";
 import type { KnownContainer, KnownEndpoint } from "../causes/known-container.ts";
 import { lostAliasCause, networksWithout, othersWithAlias, givenHostCause } from "../causes/lost-aliases.ts";
-import { moveCause } from "../causes/reconnect.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { gatherInSlices } from "../../base/lib/slices.ts";
 import type { ControlPorts } from "../situation/ports.ts";

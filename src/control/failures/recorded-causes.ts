@@ -6,14 +6,14 @@
  * Each cause is about a kilobyte. There are as many as there is room for; a container's own share keeps the others'.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import type { Cause } from "../../api/causes.ts";
+import { type Cause, type CauseCode, PASSING } from "../../api/causes.ts";
+import type { EarlierReason } from "../../api/failures.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import type { FailureRecord } from "../../base/model/query-record.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
-import { type RecordedCause, isFresh } from "../causes/judged-failure.ts";
-import type { CauseMemory, ControlPorts, Containers } from "../situation/ports.ts";
+import type { CauseMemory, ControlPorts, Containers, RecordedCause } from "../situation/ports.ts";
 import { Situations } from "../situation/situations.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
@@ -212,5 +212,53 @@ export function ownerOf(facts: ReadonlyMap<string, ContainerFact>, fact: Contain
   } catch {
     // Its owner has ended, so it will, too.
     return fact;
+  }
+}
+
+export interface Judged {
+  readonly cause: Cause | null;
+  readonly earlier: EarlierReason | undefined;
+}
+
+/** What is known of a failure. */
+interface KnownFailure {
+  readonly present: Cause | null;
+  readonly recorded: RecordedCause | undefined;
+  /** The container that has queried the name. */
+  readonly isRunning: boolean;
+  readonly nowMs: number;
+}
+
+/** Guesses, until servers are known to be down, which takes some failures, or their late replies have come. */
+const GUESSES: ReadonlySet<CauseCode | undefined> = new Set(["upstream-error", "upstream-slow"]);
+
+/** Whether the failure was a moment ago, and nothing better is recorded of it than what is known now. */
+export function isFresh({ lastMs }: FailureRecord, recorded: RecordedCause | undefined, nowMs: number): boolean {
+  if (nowMs - lastMs >= LIMITS.causeAgainMs) return false;
+  return recorded === undefined || lastMs > recorded.atMs || GUESSES.has(recorded.cause?.code);
+}
+
+/**
+ * Whether a failure still counts, and which of two causes is shown: the one of its moment, or the one by what is known now. What is
+ * certain now is of more use; what has become a guess since is not.
+ */
+export function judge(record: FailureRecord, { present, recorded, isRunning, nowMs }: KnownFailure): Judged {
+  const { lastMs, successMs } = record;
+  const isOver = !isRunning || present?.code === "resolves-now";
+  const then = recorded?.cause ?? null;
+  // Its replies have come since, too late.
+  const isDisproved = present?.code === "upstream-slow" && then?.code === "upstreams-down";
+  const isPresent =
+    then === null || isDisproved || (!isOver && (isFresh(record, recorded, nowMs) || present?.isBreaking === true));
+  const isSame = present !== null && present.code === then?.code;
+  const cause = isPresent || isSame ? present : then;
+  const hasPassed = !isPresent && !isSame && PASSING.has(then.code);
+  return { cause, earlier: earlierOf() };
+
+  function earlierOf(): EarlierReason | undefined {
+    if (!isRunning) return "ended";
+    if (successMs !== undefined && successMs >= lastMs) return "resolved";
+    if (isOver || hasPassed) return "recovered";
+    return nowMs - lastMs > LIMITS.failureIdleMs ? "idle" : undefined;
   }
 }

@@ -34,7 +34,6 @@ import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/history-rings.ts";
 import type { QueryReader } from "../history/query-reader.ts";
 import type { Refusal } from "../causes/situation.ts";
-import type { RecordedCause } from "../causes/judged-failure.ts";
 import type { Holder } from "../server/http.ts";
 
 /** The running containers and their state. */
@@ -174,6 +173,13 @@ export interface ComposeFiles {
   readonly projectOf: (place: ComposePlace) => ComposeProjectText | undefined;
   /** Reads what was not known when it was asked for; false if that is nothing. */
   readonly learn: () => Promise<boolean>;
+}
+
+/** What was found out about a failure. */
+export interface RecordedCause {
+  readonly cause: Cause | null;
+  /** A time of the clock of `performance.now`. */
+  readonly atMs: number;
 }
 
 /** Where the causes of failures are kept. */

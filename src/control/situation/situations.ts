@@ -22,7 +22,7 @@ import {
   stoppedContainer,
   KnownContainers,
 } from "../causes/known-container.ts";
-import { movesOf } from "../causes/reconnect.ts";
+import { movesOf } from "../causes/container-causes.ts";
 import { NOT_QUERIED, type Move, type RouteState, type Situation, isSingleLabel } from "../causes/situation.ts";
 import { sharedOwner } from "./find-container.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";

@@ -16,7 +16,7 @@ import { proveNamespace } from "../../container/namespace/proof.ts";
 import { tableListing } from "../../container/rules/installed-rules.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { type MachineOptions, checkMachine } from "../machine-check.ts";
-import type { Diagnosis } from "../report.ts";
+import type { Diagnosis } from "../problems.ts";
 import { readContainerResolvConf } from "../container-resolv-conf.ts";
 import { inspectContainers } from "../inspected-container.ts";
 import { Redactor } from "./redactor.ts";

@@ -37,7 +37,7 @@ import { containerCalled } from "../../base/model/container-choice.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { Engine } from "../../container/watch/engine.ts";
 import { ImageConfigs } from "../../container/watch/image-configs.ts";
-import { clientCause } from "../../control/causes/broken-clients.ts";
+import { clientCause } from "../../control/causes/client-causes.ts";
 import {
   type KnownContainer,
   runningContainer,

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { PROGRAM } from "../../support/program/built.ts";
-import type { Diagnosis, Report } from "../../../src/doctor/report.ts";
+import type { Diagnosis, Report } from "../../../src/doctor/problems.ts";
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { createNetwork, runContainer } from "../../support/engine/container.ts";
 import { dataOf, dig } from "../../support/client/dig.ts";

@@ -11,8 +11,7 @@ import { upstreamFinding } from "../../../src/doctor/checks/upstream-check.ts";
 import { serverRemedy } from "../../../src/doctor/checks/upstream-remedy.ts";
 import { NOW, OTHER_NETWORK as CAUSE, aFailure, before } from "../support/failures.ts";
 import { assertGolden } from "../support/golden.ts";
-import { problemsIn } from "../../../src/doctor/problems.ts";
-import { type Diagnosis, type Report, HOST } from "../../../src/doctor/report.ts";
+import { type Diagnosis, type Report, HOST, problemsIn } from "../../../src/doctor/problems.ts";
 
 function failing(subject: string, cause: Cause): Finding[] {
   const failure = aFailure({ container: subject, containerId: subject, count: 118, last: before(1_000), cause });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import type { Cause, CauseCode } from "../../../src/api/causes.ts";
 import type { FailureRecord } from "../../../src/base/model/query-record.ts";
-import { type Judged, judge } from "../../../src/control/causes/judged-failure.ts";
+import { type Judged, judge } from "../../../src/control/failures/recorded-causes.ts";
 
 const NOW = 1_000_000;
 const MINUTE_MS = 60_000;

@@ -9,7 +9,7 @@ import type { QueryRecord } from "../../../src/base/model/query-record.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { FormerAddress } from "../../../src/container/registry/former-addresses.ts";
 import { runningContainer, KnownContainers } from "../../../src/control/causes/known-container.ts";
-import { movesOf } from "../../../src/control/causes/reconnect.ts";
+import { movesOf } from "../../../src/control/causes/container-causes.ts";
 import { LastAnswers, type Situations } from "../../../src/control/situation/situations.ts";
 import { misleadingNames } from "../../../src/control/failures/misleading-names.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";

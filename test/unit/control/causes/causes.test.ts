@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Cause } from "../../../../src/api/causes.ts";
 import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { splitLabels } from "../../../../src/container/facts/labels.ts";
-import { clientCause } from "../../../../src/control/causes/broken-clients.ts";
+import { clientCause } from "../../../../src/control/causes/client-causes.ts";
 import { causesOf } from "../../../../src/control/causes/causes.ts";
 import { commandOf } from "../../../../src/base/lib/text.ts";
 import {
