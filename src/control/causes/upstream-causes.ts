@@ -32,12 +32,6 @@ export function upstreamCauses(situation: Situation): Cause[] {
   const { name, failure, route, owner, isSpecial, ownZone, held } = situation;
   if (situation.ofFeature !== undefined) return [situation.ofFeature];
   if (held !== undefined) return [cause("not-forwarded", heldText(name, held), { fix: "dns11 doctor" })];
-  if (route?.isRefused === true) {
-    const advice = "set forward: true there if these machines may use the host's servers";
-    return [
-      cause("not-forwarded", `nothing is forwarded for ${owner.name}, which the setting listen names`, { advice }),
-    ];
-  }
   const isSingle = isSingleLabel(name);
   if (ownZone !== undefined && !situation.isFromUpstream) return zoneCauses(name, failure, ownZone);
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];

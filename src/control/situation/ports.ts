@@ -89,6 +89,8 @@ export interface FailedName {
   readonly client: ContainerFact;
   /** It is kept from servers: a zone of dns11's own has it, it is special, or Docker's resolver, which may know it, does not answer. */
   readonly isKept: boolean;
+  /** Nothing is forwarded for the client. */
+  readonly isRefused: boolean;
   /** The route by which servers were asked in vain: its domain, "." for all names, and where it was configured. */
   readonly route: { readonly domain: string; readonly by: string | undefined } | undefined;
 }

@@ -248,14 +248,15 @@ export class Situations {
   #causeOfFeature(situation: Situation, client: ContainerFact): Situation["ofFeature"] {
     const { name, failure, route, held, isSpecial, ownZone, isFromUpstream } = situation;
     if (failure === undefined) return undefined;
+    const isRefused = route?.isRefused === true;
     const isKept =
       held !== undefined ||
-      route?.isRefused === true ||
+      isRefused ||
       (ownZone !== undefined && !isFromUpstream) ||
       (isSpecial && !isSingleLabel(name));
     const isAsked = failure !== NOT_QUERIED && !isKept && route?.isLocal === false && route.servers.length > 0;
     return this.#ports.containers.ofFeatures.cause({
-      ...{ name, failure, client, isKept },
+      ...{ name, failure, client, isKept, isRefused },
       route: isAsked ? { domain: route.domain, by: route.by } : undefined,
     });
   }

@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import type { Cause } from "../../api/causes.ts";
 import type { ListenReports } from "../../api/listener.ts";
 import type { Status } from "../../api/status.ts";
 import { Fault } from "../../base/lib/fault.ts";
@@ -14,6 +15,8 @@ import {
 } from "../../container/facts/fact.ts";
 import { isBoundAt, ON_THE_WIRE, publishedMember } from "../../container/names/services/published-member.ts";
 import { DNS_PORT } from "../../container/rules/rewritten-port.ts";
+import { cause } from "../../control/causes/situation.ts";
+import type { FailedName } from "../../control/situation/ports.ts";
 import type { Family } from "../../metrics/exposition.ts";
 import { hostAddressFamilies } from "../../metrics/metrics.ts";
 import type { EngineCore, Outsiders, RunCore, Running } from "../contract.ts";
@@ -101,6 +104,14 @@ class LanInRun implements Running, Outsiders {
 
   remove(id: string): void {
     for (const names of this.#published.values()) names.remove(id);
+  }
+
+  causeOf({ client, isRefused }: FailedName): Cause | undefined {
+    if (!isRefused) return undefined;
+    const advice = "set forward: true there if these machines may use the host's servers";
+    return cause("not-forwarded", `nothing is forwarded for ${client.name}, which the setting listen names`, {
+      advice,
+    });
   }
 
   status(): Pick<Status, "listen"> {

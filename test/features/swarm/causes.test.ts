@@ -28,7 +28,15 @@ function causeOf(
     serviceCalled: () => service,
     aloneOn: () => (isAlone ? { network: "mesh", forMs: 42_000 } : undefined),
   };
-  const failed = { name, failure: "NXDOMAIN", client: aContainer(), isKept: false, route: undefined, ...parts };
+  const failed = {
+    name,
+    failure: "NXDOMAIN",
+    client: aContainer(),
+    isKept: false,
+    isRefused: false,
+    route: undefined,
+    ...parts,
+  };
   return swarmCause(failed, source);
 }
 
