@@ -2,7 +2,7 @@
 /**
  * Runs the compiled tests: those for each change; with --all the rest, too; with --until SECONDS (since 1970) as many files of the rest
  * as end by then, in a turn that the commit decides; or the files whose path contains one of the given words. Each file is a process, but
- * unit tests share a few. More of them run at a time than there are cores, because most wait for an engine; the longest start first.
+ * those that start no program share a few. More of them run at a time than there are cores, because most wait for an engine; the longest start first.
  * Prints progress, and at the end every failure in full and the totals as Node's runner prints them; with --table before them what each
  * file has cost.
  */
@@ -102,8 +102,15 @@ const REST = [
 const OF_RIG = /(?:^|\/)rig[^/]*$/;
 const TIMEOUT_MINUTES = 20;
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
-/** Files of unit tests in a process, at least: each process loads most of the program, which is as much work as these files are. */
+/**
+ * Files that start no program, in a process, at least: each process loads most of the program, which is as much work as these files are.
+ */
 const GROUP_FILES = 20;
+/** What such a file imports none of, nor does what it imports. */
+const STARTERS = /\/support\/(?:client|engine|kind|program|servers|rig\/netns)/;
+const IMPORTED = /^(?:import|export)\b(?:[^;"]*\bfrom)?\s*"(\.[^"]+\.js)"/gm;
+/** How long one takes. */
+const GROUPED_SECONDS = 0.5;
 const GROUP = new URL("./test-group.mjs", import.meta.url).pathname;
 /** A process that outlives its test may hold the pipe; the test itself has printed everything by then. */
 const PIPE_CLOSE_MS = 5_000;
@@ -260,12 +267,12 @@ const environment = {
 
 const startMs = performance.now();
 const seconds = lastDurations();
+/** Whether a compiled file of tests starts programs, by its path. @type {Map<string, boolean>} */
+const starters = new Map();
 /** Files of each process, by its name. */
 const processes = new Map([
-  ...groupsOf(names.filter((name) => name.startsWith("unit/"))),
-  ...names
-    .filter((name) => !name.startsWith("unit/"))
-    .map((name) => /** @type {[string, string[]]} */ ([name, [name]])),
+  ...groupsOf(names.filter(isGrouped)),
+  ...names.filter((name) => !isGrouped(name)).map((name) => /** @type {[string, string[]]} */ ([name, [name]])),
 ]);
 const waiting = [...processes.keys()].toSorted((a, b) => expectedOf(b) - expectedOf(a) || a.localeCompare(b));
 /** Start time of each running process. @type {Map<string, number>} */
@@ -460,9 +467,30 @@ function expectedOf(name) {
   return secondsOf(processes.get(name) ?? [name]);
 }
 
-/** Of a file: what is known of the longest part of its path. @param {string} name */
+/** @param {string} name */
+function isGrouped(name) {
+  return name.startsWith("unit/") || (name.startsWith("features/") && !startsPrograms(join(FOLDER, name + ENDING)));
+}
+
+/** @param {string} path @returns {boolean} */
+function startsPrograms(path) {
+  const known = starters.get(path);
+  if (known !== undefined) return known;
+  // Files may import each other.
+  starters.set(path, false);
+  const imports = [...readFileSync(path, "utf8").matchAll(IMPORTED)]
+    .map(([, to = ""]) => join(dirname(path), to))
+    .filter((each) => each.startsWith(`${FOLDER}/`));
+  const starts = imports.some((each) => STARTERS.test(each) || startsPrograms(each));
+  starters.set(path, starts);
+  return starts;
+}
+
+/** Of a file: what is known of it, or else of the folders that it is in, the innermost first. @param {string} name */
 function expected(name) {
   if (seconds[name] !== undefined) return seconds[name];
+  const own = DEFAULT_SECONDS.get(name);
+  if (own === undefined && isGrouped(name)) return GROUPED_SECONDS;
   for (let path = name; path !== "."; path = dirname(path)) {
     const known = DEFAULT_SECONDS.get(path);
     if (known !== undefined) return known;
