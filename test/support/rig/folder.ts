@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-import { hold } from "./reaper.ts";
+import { hold, release } from "./reaper.ts";
 
 const made: string[] = [];
 
@@ -22,6 +22,7 @@ function removeAll(): void {
   for (const folder of made) {
     try {
       rmSync(folder, { recursive: true, force: true });
+      release({ id: basename(folder) });
     } catch {
       // A program still writes there; the reaper removes it.
     }
