@@ -1,24 +1,51 @@
 // @ts-check
-/** Checks that need no root: types, lint, format, dead code, generated programs, layering. Runs all of them, and fails if any failed. */
-import { spawnSync } from "node:child_process";
+/**
+ * Checks that need no root: types, lint, format, dead code, generated programs, layering. Runs all of them, as many at a time as there are
+ * processors, prints each one's output when it has ended, and fails if any failed.
+ */
+import { spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
 
-/** @type {[string, string, string[]][]} */
+/** The slowest begin first. @type {[string, string, string[]][]} */
 const PARTS = [
-  ["types", "npx", ["tsc"]],
-  ["types of the page", "npx", ["tsc", "-p", "src/ui/page"]],
-  ["lint", "npx", ["oxlint", "--type-aware", "--deny-warnings", "cmd", "src", "test", "scripts"]],
-  ["format", "npx", ["oxfmt", "--check", "."]],
-  ["dead code", "npx", ["knip"]],
+  ["lint", "oxlint", ["--type-aware", "--deny-warnings", "cmd", "src", "test", "scripts"]],
+  ["types", "tsc", []],
+  ["types of the page", "tsc", ["-p", "src/ui/page"]],
+  ["dead code", "knip", []],
+  ["format", "oxfmt", ["--check", "."]],
   ["eBPF program", process.execPath, ["scripts/kernel-program.mjs", "--check"]],
   ["GitHub Action", process.execPath, ["scripts/action.mjs", "--check"]],
-  ["layering", process.execPath, ["--test", "dist/test/tidy.test.js"]],
 ];
+/** Reads what the types were compiled to. @type {typeof PARTS} */
+const LAST = [["layering", process.execPath, ["--test", "dist/test/tidy.test.js"]]];
 
+/** @type {string[]} */
 const failed = [];
-for (const [name, command, args] of PARTS) {
-  console.log(`== ${name}`);
-  const { status } = spawnSync(command, args, { stdio: "inherit" });
-  if (status !== 0) failed.push(name);
-}
+const waiting = [...PARTS];
+await Promise.all(Array.from({ length: availableParallelism() }, lane));
+waiting.push(...LAST);
+await lane();
 console.log(failed.length === 0 ? "check: all parts pass" : `check: failed in ${failed.join(", ")}`);
 process.exit(failed.length === 0 ? 0 : 1);
+
+async function lane() {
+  for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+    const [name, command, args] = part;
+    const { code, output } = await run(command, args);
+    console.log(`== ${name}`);
+    process.stdout.write(output);
+    if (code !== 0) failed.push(name);
+  }
+}
+
+/** @param {string} command @param {string[]} args @returns {Promise<{ readonly code: unknown, readonly output: string }>} */
+async function run(command, args) {
+  // npm has node_modules/.bin in the PATH of its scripts.
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const pipe of [child.stdout, child.stderr]) pipe.setEncoding("utf8").on("data", (chunk) => (output += chunk));
+  return await new Promise((resolve) => {
+    child.on("error", (error) => resolve({ code: error.message, output: `${output}${error.message}\n` }));
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}
