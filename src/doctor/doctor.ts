@@ -5,7 +5,7 @@
 import { Socket } from "node:net";
 
 import { withContainerRoot } from "../container/namespace/container-root.ts";
-import { composePlaceOf } from "../container/facts/compose.ts";
+import { composeServiceOf } from "../container/facts/compose.ts";
 import type { NetworkFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "../control/causes/known-container.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
@@ -215,7 +215,7 @@ function chooseContainers(
   { container, project, isFixing }: Pick<DiagnosisOptions, "container" | "project"> & { readonly isFixing: boolean },
 ): InspectedContainer[] {
   const named = inspected.map((each) => {
-    const { project: own = null, service = null } = composePlaceOf(each.fact) ?? {};
+    const { project: own = null, service = null } = composeServiceOf(each.fact) ?? {};
     return { id: each.fact.id, name: each.fact.name, project: own, service, each };
   });
   const chosen =

@@ -7,7 +7,7 @@ import { type Decision, decide } from "../container/attach/decision.ts";
 import type { ContainerServers } from "./checks/upstream-check.ts";
 import type { ContainerTarget } from "./checks/container-target.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
-import { composePlaceOf } from "../container/facts/compose.ts";
+import { composeServiceOf } from "../container/facts/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined, sharedWith } from "../container/facts/fact.ts";
 import { ImageConfigs } from "../container/watch/image-configs.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
@@ -142,7 +142,7 @@ function namespaceKindOf(decision: Decision, { nameservers }: ContainerFact): Na
 function noNetworkFinding({ name, networkMode, ...labels }: ContainerFact): Finding {
   const detail = "on no network, so no name resolves there, and none leads to it";
   if (!isUserDefined(networkMode) || networkMode.includes(":")) return finding("attachment", "warning", detail);
-  const { service } = composePlaceOf(labels) ?? {};
+  const { service } = composeServiceOf(labels) ?? {};
   const alias = service === undefined ? [] : ["--alias", service];
   const fixNow = commandOf("docker", "network", "connect", ...alias, networkMode, name);
   return {
@@ -156,7 +156,7 @@ function defaultBridgeFinding(fact: ContainerFact): Finding {
   if (fact.onDefaultBridge === undefined) return noNetworkFinding(fact);
   const why = "Docker has no DNS for container names there, so it finds no container by name, and none finds it";
   const detail = `on the default bridge (${DEFAULT_BRIDGE_ONLY}): ${why}`;
-  if (composePlaceOf(fact) === undefined) {
+  if (composeServiceOf(fact) === undefined) {
     return finding("attachment", "ok", `${detail}; dns11 gives them names with default-bridge: names`);
   }
   return {

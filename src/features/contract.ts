@@ -236,8 +236,8 @@ export interface Running extends ForContainers {
   causeOf?(failed: FailedName): Cause | undefined;
   /** Whether it refuses a name to a container now, by a judgement that is also one about queries; then this is why the name fails. */
   refusalOf?(asked: AskedName): Refusal | undefined;
-  /** Its fields of the report of failures; `isMeant` chooses containers. */
-  failures?(isMeant: (containerId: string) => boolean): Partial<FailuresReport>;
+  /** Its fields of the report of failures; `isChosen` chooses containers. */
+  failures?(isChosen: (containerId: string) => boolean): Partial<FailuresReport>;
   metrics?(): readonly Family[];
   /** The run ends, or another process serves. It goes on while containers are handed back, and `close` waits for it. */
   closing?(isHandedOver: boolean): Promise<void> | void;

@@ -333,7 +333,7 @@ export class Service {
       status: async () => await this.#status(serving, platform),
       reload: async () => await this.reload(),
       holderOf,
-      failuresOfFeatures: (isMeant) => Object.assign({}, ...serving.features.map((each) => each.failures?.(isMeant))),
+      failuresOfFeatures: (isChosen) => Object.assign({}, ...serving.features.map((each) => each.failures?.(isChosen))),
     };
   }
 

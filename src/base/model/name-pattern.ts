@@ -88,10 +88,10 @@ export class PatternIndex<V> {
     this.#count(tailLabels, 1);
   }
 
-  remove({ tail, tailLabels }: Pattern, isMeant: (value: V) => boolean): void {
+  remove({ tail, tailLabels }: Pattern, isWanted: (value: V) => boolean): void {
     const hash = hashOf(tail);
     const entries = this.#entries.get(hash) ?? [];
-    const at = entries.findIndex(({ value }) => isMeant(value));
+    const at = entries.findIndex(({ value }) => isWanted(value));
     if (at === -1) return;
     entries.splice(at, 1);
     if (entries.length === 0) this.#entries.delete(hash);

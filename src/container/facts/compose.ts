@@ -1,11 +1,11 @@
 /**
- * Compose: the place of a container in a Compose project, from its labels.
+ * Compose: the project and the service of a container, from its labels.
  */
 import { COMPOSE_LABEL } from "../../base/model/compose.ts";
 import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import { type Labels, type SplitLabels, effectiveLabels } from "./labels.ts";
 
-export interface ComposePlace {
+export interface ComposeService {
   readonly project: string;
   readonly service: string;
   /** The first of its Compose files. */
@@ -19,7 +19,7 @@ export interface ComposePlace {
 }
 
 /** undefined for a container that no Compose project has created. */
-function composePlace(labels: Labels): ComposePlace | undefined {
+function composeServiceIn(labels: Labels): ComposeService | undefined {
   const project = labels[COMPOSE_LABEL.project];
   const service = labels[COMPOSE_LABEL.service];
   if (!project || !service) return undefined;
@@ -41,11 +41,11 @@ export function isOneOff(labels: Labels): boolean {
 }
 
 /**
- * The place of a container. An image may not claim one: its author would decide which container an operator's command is
+ * That of a container. An image may not claim one: its author would decide which container an operator's command is
  * about, and which words the operator's shell completes.
  */
-export function composePlaceOf({ labels }: SplitLabels): ComposePlace | undefined {
-  return composePlace(labels);
+export function composeServiceOf({ labels }: SplitLabels): ComposeService | undefined {
+  return composeServiceIn(labels);
 }
 
 /** The project whose names and networks a container sees: that of its creator, whom the operator trusts. */
@@ -55,7 +55,7 @@ export function projectOf(labels: SplitLabels, policy: LabelPolicy): string | un
 
 /** SERVICE.PROJECT. The containers of `docker compose run` have no name of their service, as in Compose. */
 export function serviceName(labels: Labels): string | undefined {
-  const place = composePlace(labels);
-  if (place === undefined || place.isOneOff) return undefined;
-  return `${place.service}.${place.project}`.toLowerCase();
+  const found = composeServiceIn(labels);
+  if (found === undefined || found.isOneOff) return undefined;
+  return `${found.service}.${found.project}`.toLowerCase();
 }

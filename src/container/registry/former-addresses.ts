@@ -4,14 +4,14 @@
  * was called on a network that it has left, and whose name it is that a removed container had.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { type ComposePlace, composePlaceOf } from "../facts/compose.ts";
+import { type ComposeService, composeServiceOf } from "../facts/compose.ts";
 import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
 
 /** An address that a container had on a network until lately. */
 export interface FormerAddress {
   readonly containerId: string;
   readonly container: string;
-  readonly compose: ComposePlace | undefined;
+  readonly compose: ComposeService | undefined;
   readonly networkName: string;
   /** Lower case. */
   readonly names: readonly string[];
@@ -44,7 +44,7 @@ export class FormerAddresses {
       for (const address of addressesOf(endpoint)) {
         if (kept.has(`${networkId} ${address}`)) continue;
         const { id: containerId, name: container } = before;
-        const place = { containerId, container, compose: composePlaceOf(before), networkName, names, isComposed };
+        const place = { containerId, container, compose: composeServiceOf(before), networkName, names, isComposed };
         this.#all.push({ ...place, address, atMs: this.#now() });
       }
     }

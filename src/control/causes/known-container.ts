@@ -4,7 +4,7 @@
  */
 import type { ComposeProjectText } from "../../base/model/compose.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
-import { type ComposePlace, composePlaceOf } from "../../container/facts/compose.ts";
+import { type ComposeService, composeServiceOf } from "../../container/facts/compose.ts";
 import type { SplitLabels } from "../../container/facts/labels.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/facts/fact.ts";
 import type { ContainerJson, EndpointJson, ListedJson } from "../../container/watch/engine-json.ts";
@@ -33,7 +33,7 @@ export interface EndedState {
 export interface KnownContainer {
   readonly id: string;
   readonly name: string;
-  readonly compose: ComposePlace | undefined;
+  readonly compose: ComposeService | undefined;
   /** What the files of its Compose project say, as far as that is known. */
   readonly project?: (() => ComposeProjectText | undefined) | undefined;
   /** The network that it was created on. */
@@ -73,7 +73,7 @@ export function runningContainer(fact: ContainerFact, setting: DefaultBridgeSett
   return {
     id: fact.id,
     name: fact.name,
-    compose: composePlaceOf(fact),
+    compose: composeServiceOf(fact),
     networkMode: fact.networkMode,
     restarts: fact.restarts ?? 0,
     startedMs: Date.parse(fact.startedAt) || 0,
@@ -100,7 +100,7 @@ export function stoppedContainer(
   { id, name, labels, imageLabels, networks, networkMode, restarts, ...ended }: StoppedContainer,
   setting: DefaultBridgeSetting = "off",
 ): KnownContainer {
-  const compose = composePlaceOf({ labels, imageLabels });
+  const compose = composeServiceOf({ labels, imageLabels });
   const common = [name, ...(compose === undefined ? [] : [compose.service])];
   return {
     id,

@@ -103,7 +103,7 @@ interface FailureRouteParts {
   readonly nameOf: (containerId: string) => string | undefined;
   readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
   /** What features say of these containers. */
-  readonly ofFeatures: (isMeant: (containerId: string) => boolean) => Partial<FailuresReport>;
+  readonly ofFeatures: (isChosen: (containerId: string) => boolean) => Partial<FailuresReport>;
 }
 
 const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "follow"];

@@ -4,7 +4,7 @@
  */
 import type { AddressOwner } from "../../api/names.ts";
 import type { KnownContainer, KnownContainers } from "../causes/known-container.ts";
-import { composePlaceOf } from "../../container/facts/compose.ts";
+import { composeServiceOf } from "../../container/facts/compose.ts";
 import { namedContainer } from "./find-container.ts";
 import type { ApiRequest } from "../server/http.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -80,7 +80,7 @@ export async function composeFilterOf(
     (project === "" || place.project === project) && (service === "" || place.service === service);
   const ended = new Set(
     (await containers.stopped())
-      .filter((each) => acceptsPlace({ project: null, service: null, ...composePlaceOf(each) }))
+      .filter((each) => acceptsPlace({ project: null, service: null, ...composeServiceOf(each) }))
       .map(({ id }) => id),
   );
   const acceptsId = (id: string): boolean => {

@@ -3,7 +3,7 @@
  * namespace it uses. Requests are about one container: a service with several is refused with their names.
  */
 import type { ContainerRef } from "../../api/names.ts";
-import { composePlaceOf } from "../../container/facts/compose.ts";
+import { composeServiceOf } from "../../container/facts/compose.ts";
 import { type ContainerFact, sharedWith } from "../../container/facts/fact.ts";
 import { type NamedContainer, containerCalled } from "../../base/model/container-choice.ts";
 import { Fault } from "../../base/lib/fault.ts";
@@ -34,7 +34,7 @@ export function stoppedCalled<
 }
 
 export function namedContainer(fact: ContainerFact): NamedContainer {
-  const { project = null, service = null } = composePlaceOf(fact) ?? {};
+  const { project = null, service = null } = composeServiceOf(fact) ?? {};
   return { id: fact.id, name: fact.name, project, service };
 }
 

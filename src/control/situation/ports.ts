@@ -8,7 +8,7 @@ import type { ComposeProjectText } from "../../base/model/compose.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import type { LookupOrder } from "../../container/watch/nsswitch.ts";
-import type { ComposePlace } from "../../container/facts/compose.ts";
+import type { ComposeService } from "../../container/facts/compose.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { FormerAddress, FormerName } from "../../container/registry/former-addresses.ts";
 import type { NameSources } from "../../container/names/name-sources.ts";
@@ -172,7 +172,7 @@ export interface Listening {
 /** What the files of Compose projects say. */
 export interface ComposeFiles {
   /** What is known of a project by now; undefined if it has not been read, or cannot be. */
-  readonly projectOf: (place: ComposePlace) => ComposeProjectText | undefined;
+  readonly projectOf: (place: ComposeService) => ComposeProjectText | undefined;
   /** Reads what was not known when it was asked for; false if that is nothing. */
   readonly learn: () => Promise<boolean>;
 }
@@ -202,8 +202,8 @@ export interface ControlPorts {
   readonly reader: QueryReader;
   /** The failing names of containers. */
   readonly failures: FailureTables;
-  /** What features add to the report of failures; `isMeant` chooses containers. */
-  readonly failuresOfFeatures: (isMeant: (containerId: string) => boolean) => Partial<FailuresReport>;
+  /** What features add to the report of failures; `isChosen` chooses containers. */
+  readonly failuresOfFeatures: (isChosen: (containerId: string) => boolean) => Partial<FailuresReport>;
   /** Why they failed; without one, by what is known when somebody reads it. */
   readonly recordedCauses?: CauseMemory;
   /** What has happened, and the last minutes as samples. */

@@ -2,7 +2,7 @@
  * Container check: everything that decides whether a container with Docker's resolver can resolve names, checked from inside
  * its network namespace, whether dns11 or Docker answers there.
  */
-import { composePlaceOf } from "../../container/facts/compose.ts";
+import { composeServiceOf } from "../../container/facts/compose.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { unlessLocked } from "../../container/namespace/rules-locked.ts";
@@ -92,7 +92,7 @@ export async function checkContainer(target: ContainerTarget, { runner, memory }
   const isResolving = answers.every(({ state }) => state === "ok");
   const rules = await unlessLocked(runner, netns, readRuleSnapshot);
   return within(() => [
-    ...resolvConfFindings(resolvConf, true, composePlaceOf(fact)),
+    ...resolvConfFindings(resolvConf, true, composeServiceOf(fact)),
     ...(wildcard === undefined ? [] : [wildcard]),
     loopbackFinding(memory, fact.pid),
     ...rulesFindings(rules, target, isResolving),
@@ -135,7 +135,7 @@ export async function checkCapturedContainer(
   const isResolving = answers.every(({ state }) => state === "ok");
   const rules = await unlessLocked(runner, netns, readRuleSnapshot);
   return within(() => [
-    ...resolvConfFindings(resolvConf, false, composePlaceOf(fact)),
+    ...resolvConfFindings(resolvConf, false, composeServiceOf(fact)),
     loopbackFinding(memory, fact.pid),
     ...capturedRulesFindings(rules, target, isResolving),
     listenerFinding(target),
@@ -150,7 +150,7 @@ export function checkUnservedContainer(
   { runner, memory }: CheckTools,
 ): Finding[] {
   return [
-    ...resolvConfFindings(resolvConf, false, composePlaceOf(fact)),
+    ...resolvConfFindings(resolvConf, false, composeServiceOf(fact)),
     ...runner.within(fd, () => [loopbackFinding(memory, fact.pid), conntrackFinding()]),
   ];
 }

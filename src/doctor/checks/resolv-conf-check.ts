@@ -6,7 +6,7 @@ import { commandOf } from "../../base/lib/text.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { HostServers } from "../../container/watch/host-file.ts";
-import type { ComposePlace } from "../../container/facts/compose.ts";
+import type { ComposeService } from "../../container/facts/compose.ts";
 import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type ResolvConf, parseResolvConf } from "../../container/watch/resolv-conf.ts";
@@ -48,7 +48,7 @@ const REMOVE_MOUNT =
 export function resolvConfFindings(
   { text, origin }: ContainerResolvConf,
   isServed: boolean,
-  compose?: Pick<ComposePlace, "service" | "file">,
+  compose?: Pick<ComposeService, "service" | "file">,
 ): Finding[] {
   const how = (option: string, value: string): string =>
     compose === undefined

@@ -4,7 +4,7 @@
  */
 import type { Server } from "../../base/model/view.ts";
 import { isSameAddress } from "../../base/model/address.ts";
-import { composePlaceOf } from "../../container/facts/compose.ts";
+import { composeServiceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { DNS_LABEL } from "../../container/registry/label-routes.ts";
 import type { ListedServer } from "../../container/watch/resolv-conf.ts";
@@ -40,7 +40,7 @@ export function serverRemedy({ from, address }: Server, { fact, listed, settings
 /** If the container itself was given the server. */
 function ownRemedy(address: string, fact: NonNullable<ServerPlaces["fact"]>): string | undefined {
   const { name, labels, nameservers } = fact;
-  const { file, service } = composePlaceOf(fact) ?? {};
+  const { file, service } = composeServiceOf(fact) ?? {};
   const where = (key: string): string =>
     service === undefined ? "" : ` (services.${service}.${key} in ${file ?? "the Compose file"})`;
   if (labels[DNS_LABEL]?.includes(address) === true)

@@ -55,7 +55,7 @@ async function containersOf(
     throw new Fault("EGRESS_FAILED", `Connections are not recorded: ${recording.problem}`, {
       remedy: "It needs Linux 5.12 or later with nf_tables; Linux 5.16 to tell answers by UDP.",
     });
-  await recording.refresh((id, name) => isMeant(filter, id, name, facts.get(id)));
+  await recording.refresh((id, name) => matches(filter, id, name, facts.get(id)));
   const recorded = new Map([...recording.list()].map((each) => [each.id, each]));
   const owners = new AddressOwners(facts);
   const ids = [...new Set([...facts.keys(), ...recorded.keys()])];
@@ -65,7 +65,7 @@ async function containersOf(
       const fact = facts.get(id);
       const known = recorded.get(id);
       const name = fact?.name ?? known?.name ?? id.slice(0, 12);
-      if (!isMeant(filter, id, name, fact)) continue;
+      if (!matches(filter, id, name, fact)) continue;
       const connections: EgressConnection[] = [];
       for (const { address, protocol, port, names, firstMs, lastMs, count } of known?.history.list() ?? []) {
         connections.push({
@@ -105,7 +105,7 @@ async function containersOf(
   return report;
 }
 
-function isMeant({ container, acceptsId }: Filter, id: string, name: string, fact: ContainerFact | undefined): boolean {
+function matches({ container, acceptsId }: Filter, id: string, name: string, fact: ContainerFact | undefined): boolean {
   if (acceptsId?.(id) === false) return false;
   if (container === undefined) return true;
   return name === container || id.startsWith(container) || (fact && namedContainer(fact).service) === container;

@@ -34,8 +34,8 @@ export function open({ observe }: RunCore): Running {
       facts = () => containers.facts;
       return leaseRoutes(leases, holderOf);
     },
-    failures: (isMeant): Partial<FailuresReport> => {
-      const injected = leases.injected(isMeant);
+    failures: (isChosen): Partial<FailuresReport> => {
+      const injected = leases.injected(isChosen);
       return injected.length > 0 ? { injected } : {};
     },
     metrics: () => [

@@ -107,17 +107,17 @@ export class Lease {
     };
   }
 
-  /** `isMeant` chooses containers: a rule that has done nothing yet may still be for them. */
-  injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
+  /** `isChosen` chooses containers: a rule that has done nothing yet may still be for them. */
+  injected(isChosen: (containerId: string) => boolean): InjectedFault[] {
     // Thousands of rules may have one scope.
     const scopes = new Map<string, boolean>();
     const isScopeMeant = (scope: RuleScope): boolean => {
-      const known = scopes.get(scope.key) ?? [...this.#parts.book.idsOf(scope)].some((id) => isMeant(id));
+      const known = scopes.get(scope.key) ?? [...this.#parts.book.idsOf(scope)].some((id) => isChosen(id));
       scopes.set(scope.key, known);
       return known;
     };
     return [...this.#rules.values()].flatMap(({ read: { what }, rule: { tally }, scope }) => {
-      const containers = [...tally.containers].filter(([id]) => isMeant(id));
+      const containers = [...tally.containers].filter(([id]) => isChosen(id));
       if (containers.length === 0 && !isScopeMeant(scope)) return [];
       const applied = containers.filter(([, each]) => each.applied > 0);
       return {

@@ -43,9 +43,9 @@ export class Leases {
     return rulesOf([...this.#open]);
   }
 
-  /** What the rules have done, for those who look for failures; `isMeant` chooses containers. */
-  injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
-    return [...this.#open].flatMap((lease) => lease.injected(isMeant));
+  /** What the rules have done, for those who look for failures; `isChosen` chooses containers. */
+  injected(isChosen: (containerId: string) => boolean): InjectedFault[] {
+    return [...this.#open].flatMap((lease) => lease.injected(isChosen));
   }
 
   open(holder: Holder): Lease {

@@ -294,13 +294,13 @@ function scopeOf(wanted: LeaseScope, facts: () => Facts): RuleScope {
     select: () => {
       const all = facts();
       const ids = new Set<string>();
-      for (const fact of all.values()) if (isMeant(fact, wanted)) ids.add((sharedOwner(all, fact) ?? fact).id);
+      for (const fact of all.values()) if (matches(fact, wanted)) ids.add((sharedOwner(all, fact) ?? fact).id);
       return ids;
     },
   };
 }
 
-function isMeant(fact: ContainerFact, { container, project, service, network, label }: LeaseScope): boolean {
+function matches(fact: ContainerFact, { container, project, service, network, label }: LeaseScope): boolean {
   const place = namedContainer(fact);
   return (
     (container === undefined ||

@@ -1,6 +1,6 @@
 import { mapConcurrent } from "../../base/lib/async.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import { composePlaceOf } from "../../container/facts/compose.ts";
+import { composeServiceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { CheckedContainers, CheckedMachine } from "../contract.ts";
 
@@ -39,7 +39,7 @@ export async function containersFindings(
 function servicesOf(facts: readonly ContainerFact[]): ReadonlyMap<string, string> {
   const services = new Map<string, string>();
   for (const fact of facts) {
-    const { project, service } = composePlaceOf(fact) ?? {};
+    const { project, service } = composeServiceOf(fact) ?? {};
     if (project !== undefined && service !== undefined) services.set(project.toLowerCase(), service);
   }
   return services;

@@ -2,7 +2,7 @@
  * EngineEvents: records what happens to the containers and networks of an engine. The containers that run when dns11 starts are
  * no news. A start is recorded once the image's labels are known, because an image must not claim a service of others.
  */
-import { composePlaceOf } from "../../container/facts/compose.ts";
+import { composeServiceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { Ending } from "../../container/watch/endings.ts";
 import { type AttachmentState, failureText } from "../../container/attach/attachment-state.ts";
@@ -75,7 +75,7 @@ export class EngineEvents {
   }
 
   #record(kind: NewEvent["kind"], fact: ContainerFact, more: Partial<NewEvent> = {}): void {
-    const { project = null, service = null } = composePlaceOf(fact) ?? {};
+    const { project = null, service = null } = composeServiceOf(fact) ?? {};
     this.#parts.events.record({ ...more, kind, container: fact.name, containerId: fact.id, project, service });
   }
 }

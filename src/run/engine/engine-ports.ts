@@ -28,7 +28,7 @@ import { closeQuietly } from "../../kernel/libc.ts";
 import type { ComposeProjectText } from "../../base/model/compose.ts";
 import { fingerprintOfFiles } from "../../config/file/files.ts";
 import { readComposeInWorker } from "../../config/file/worker.ts";
-import type { ComposePlace } from "../../container/facts/compose.ts";
+import type { ComposeService } from "../../container/facts/compose.ts";
 import type { Outsiders, OwnNamespace } from "../../features/contract.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
@@ -241,7 +241,7 @@ class ComposeProjects implements ComposeFiles {
     this.#root = root;
   }
 
-  projectOf({ files }: ComposePlace): ComposeProjectText | undefined {
+  projectOf({ files }: ComposeService): ComposeProjectText | undefined {
     if (files.length === 0 || files.length > FILES_MAX || !files.every(isPath)) return undefined;
     const key = files.join("\n");
     const entry = this.#entries.get(key);

@@ -101,11 +101,11 @@ function insideSwarm(
 
 function endpointsOn(
   endpoints: readonly EndpointFact[],
-  isMeant: (each: EndpointFact) => boolean,
+  isWanted: (each: EndpointFact) => boolean,
 ): InsideSwarm["networks"] {
   return endpoints.flatMap((endpoint) => {
     const { v4, v6 } = addressesOf(endpoint);
-    return v4.length + v6.length === 0 || !isMeant(endpoint) ? [] : [{ networkId: endpoint.networkId, v4, v6 }];
+    return v4.length + v6.length === 0 || !isWanted(endpoint) ? [] : [{ networkId: endpoint.networkId, v4, v6 }];
   });
 }
 

@@ -101,12 +101,12 @@ export interface PolicySubject {
 /** Why a container has a policy, in words; undefined if it has not. */
 export function chosenBy(subject: PolicySubject, { name, scopes, isLeased }: Policy): string | undefined {
   if (isLeased !== true && subject.label(POLICY_LABEL)?.trim() === name) return `label ${POLICY_LABEL}`;
-  const scope = scopes.find((each) => isMeant(subject, each));
+  const scope = scopes.find((each) => matches(subject, each));
   if (scope === undefined) return undefined;
   return scope.kind === "label" ? `label ${scope.key}` : `${scope.kind} ${scope.name}`;
 }
 
-function isMeant({ id, name, networks, project, service, label }: PolicySubject, scope: PolicyScope): boolean {
+function matches({ id, name, networks, project, service, label }: PolicySubject, scope: PolicyScope): boolean {
   switch (scope.kind) {
     case "network":
       return networks.includes(scope.name);

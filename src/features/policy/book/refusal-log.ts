@@ -55,9 +55,9 @@ export class RefusalLog {
   }
 
   /** The last `limit` after a number, oldest first. */
-  read(limit: number, since = 0, isMeant: (containerId: string) => boolean = () => true): LoggedRefusal[] {
+  read(limit: number, since = 0, isChosen: (containerId: string) => boolean = () => true): LoggedRefusal[] {
     const all = [...this.#containers]
-      .filter(([id]) => isMeant(id))
+      .filter(([id]) => isChosen(id))
       .flatMap(([, entries]) => [...entries.values()].filter(({ number }) => number > since))
       .toSorted((a, b) => a.number - b.number);
     return limit === 0 ? [] : all.slice(-limit);
@@ -66,15 +66,15 @@ export class RefusalLog {
   /** The last `limit`, then each as it happens, until `signal`. */
   async *follow(
     limit: number,
-    isMeant: (containerId: string) => boolean,
+    isChosen: (containerId: string) => boolean,
     signal: AbortSignal,
   ): AsyncGenerator<LoggedRefusal, void> {
     let last = this.#last;
-    yield* this.read(limit, 0, isMeant);
+    yield* this.read(limit, 0, isChosen);
     while (!signal.aborted) {
       const since = last;
       last = this.#last;
-      if (last > since) yield* this.read(ENTRIES_MAX, since, isMeant);
+      if (last > since) yield* this.read(ENTRIES_MAX, since, isChosen);
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }

@@ -52,12 +52,12 @@ async function readLog(
   const id = container === "" ? undefined : namespaceOwner(facts, findContainer(facts.values(), container)).id;
   const filter = await composeFilterOf(query, ports);
   const isNamed = id === undefined ? undefined : followedContainer(container, id, (each) => facts.get(each)?.name);
-  const isMeant = (each: string): boolean => isNamed?.(each) !== false && filter?.acceptsId(each) !== false;
+  const isChosen = (each: string): boolean => isNamed?.(each) !== false && filter?.acceptsId(each) !== false;
   const last = numberOf(query, "last", LAST_MAX) ?? LAST_DEFAULT;
   const { log } = ports.policies;
   if (!isTrue(query, "follow"))
-    return { refusals: log.read(last, 0, isMeant).map((each) => refusalReport(each, facts)) };
-  return reports(log.follow(last, isMeant, signal), facts);
+    return { refusals: log.read(last, 0, isChosen).map((each) => refusalReport(each, facts)) };
+  return reports(log.follow(last, isChosen, signal), facts);
 }
 
 async function* reports(
