@@ -189,10 +189,13 @@ function generator(seed) {
 
 /** @param {string} room @returns {Mutant[]} */
 function mutantsIn(room) {
-  return readdirSync(join("dist", room), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".js"))
-    .toSorted()
-    .flatMap((name) => mutantsOf(join("dist", room, name)));
+  return (
+    readdirSync(join("dist", room), { recursive: true, encoding: "utf8" })
+      // A bundle of other files: scripts/bundle.mjs.
+      .filter((name) => name.endsWith(".js") && !name.endsWith("/worker-main.js"))
+      .toSorted()
+      .flatMap((name) => mutantsOf(join("dist", room, name)))
+  );
 }
 
 /** @param {string} file @returns {Mutant[]} */
