@@ -5,11 +5,12 @@
  */
 import { writeFileSync } from "node:fs";
 
+import { loadChecks } from "../dist/src/features/load.js";
 import { BREAKAGES } from "../dist/test/docker/breakages/table.js";
 import { commandsOnce } from "./docs/commands.mjs";
 import { CHECK_MEANINGS, ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
-import { checkTitles, errorTexts, logTexts } from "./docs/source-texts.mjs";
+import { errorTexts, logTexts } from "./docs/source-texts.mjs";
 import { table } from "./docs/table.mjs";
 
 const PROGRAM = "dist/cmd/dns11.js";
@@ -23,7 +24,7 @@ const changed = changedDocuments(
     errors: errorList().join("\n"),
     "log-errors": logList("error").join("\n"),
     "log-warnings": logList("warn").join("\n"),
-    checks: checkList().join("\n"),
+    checks: (await checkList()).join("\n"),
     breakages: breakageTable(),
   },
   formatted,
@@ -57,8 +58,8 @@ function errorList() {
 }
 
 /** The checks of the doctor: the title that the terminal shows, and the code of the JSON output. */
-function checkList() {
-  return checkTitles().map(({ code, title }) => {
+async function checkList() {
+  return Object.entries(await loadChecks()).map(([code, { title }]) => {
     const meaning = CHECK_MEANINGS[code];
     if (meaning === undefined) throw new Error(`no explanation of the check ${code}`);
     return item(`**${title}** (\`${code}\`)`, meaning);

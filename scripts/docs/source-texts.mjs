@@ -44,13 +44,6 @@ export function errorTexts() {
   );
 }
 
-/** The checks of the doctor, in order, each with the title that the terminal shows. @returns {{ code: string, title: string }[]} */
-export function checkTitles() {
-  const text = readFileSync("src/base/model/finding.ts", "utf8");
-  const table = /export const CHECKS = \{\n(.*?)\n\} as const/s.exec(text)?.[1] ?? "";
-  return [...table.matchAll(/^ *"?([\w-]+)"?: "(.+)",$/gm)].map(([, code = "", title = ""]) => ({ code, title }));
-}
-
 /** Warnings and errors of the log, the most severe first: the others need no explanation. Events of the keeper are logged as warnings. @returns {LogText[]} */
 export function logTexts() {
   const sources = sourcesIn(["cmd", "src"]);

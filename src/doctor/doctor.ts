@@ -47,7 +47,7 @@ import { injectedFindings, misleadingFindings, failureFindings, readFailures } f
 import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { networkFindings } from "./checks/networks-check.ts";
 import type { Announce } from "../container/rules/own-name.ts";
-import { loadReports } from "../features/load.ts";
+import { loadChecks, loadReports } from "../features/load.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, fixContainers, fixMachine, notRepairable } from "./fix.ts";
 import { type DoctorContext, type MachineOptions, checkMachine, noNameserverFindings } from "./machine-check.ts";
@@ -83,21 +83,22 @@ export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promi
   const isOneProject = options.project !== undefined && first.onlyId === undefined;
   const hostActions =
     first.isRunning || isOneProject ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
-  const repaired = await fixContainers(options, containers);
+  const checks = await loadChecks();
+  const repaired = await fixContainers(options, containers, checks);
   const second = (await examineAll(options, true)).diagnosis;
   const withActions = (report: Report, did: readonly string[] = []): Report => ({
     ...report,
     did,
-    left: notRepairable(report.findings),
+    left: notRepairable(report.findings, checks),
   });
-  return diagnosisOf(
+  return await diagnosisOf(
     withActions(second.machine, hostActions),
     second.containers.map((each) => withActions(each, repaired.get(each.subject))),
   );
 }
 
-function diagnosisOf(machine: Report, containers: readonly Report[]): Diagnosis {
-  return { machine, containers, problems: problemsIn([machine, ...containers]) };
+async function diagnosisOf(machine: Report, containers: readonly Report[]): Promise<Diagnosis> {
+  return { machine, containers, problems: problemsIn([machine, ...containers], await loadChecks()) };
 }
 
 interface Examination {
@@ -133,7 +134,7 @@ async function examineAll(
     ...NOTHING,
   });
   if (context === undefined) {
-    return { diagnosis: diagnosisOf(machine([]), []), isRunning: false, onlyId: undefined };
+    return { diagnosis: await diagnosisOf(machine([]), []), isRunning: false, onlyId: undefined };
   }
   try {
     const queryOnce = queryHostServersOnce();
@@ -180,7 +181,7 @@ async function examineAll(
       return report;
     });
     return {
-      diagnosis: diagnosisOf(machine(moreFindings), [...containers, ...reports]),
+      diagnosis: await diagnosisOf(machine(moreFindings), [...containers, ...reports]),
       isRunning: context.status !== undefined,
       onlyId: only,
     };

@@ -8,7 +8,7 @@ import type { ContainerFact } from "../container/facts/fact.ts";
 import { deleteTracked } from "../kernel/conntrack.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import type { CheckCode, Finding } from "../base/model/finding.ts";
+import type { CheckCode, Checks, Finding } from "../base/model/finding.ts";
 import { unlessLocked } from "../container/namespace/rules-locked.ts";
 import { type CleanupResult, removeOrphanedRules } from "../container/rules/orphaned-rules.ts";
 import type { NetNamespace } from "../kernel/net-namespace.ts";
@@ -17,18 +17,10 @@ import { type DoctorContext, type MachineOptions, checkMachine } from "./machine
 import type { CheckedSubject } from "./problems.ts";
 import type { RepairReport } from "../api/status.ts";
 
-/** What the running instance may be able to repair. */
-const REPAIRABLE_BY_INSTANCE: ReadonlySet<CheckCode> = new Set([
-  "attachment",
-  "rules",
-  "listener",
-  "answers",
-  "kind-answers",
-  "route-localnet",
-]);
-const REPAIRABLE: readonly CheckCode[] = [...REPAIRABLE_BY_INSTANCE, "conntrack-stale"];
+/** What is repaired without the running instance. */
+const REPAIRED_HERE = "conntrack-stale";
 /** Checks of what belongs to dns11; the findings show whether a repair worked. */
-const OWN_CHECKS: ReadonlySet<CheckCode> = new Set([...REPAIRABLE, "leftovers", "dns11"]);
+const OWN_CHECKS: ReadonlySet<string> = new Set([REPAIRED_HERE, "leftovers", "dns11"]);
 const OUTCOMES: Readonly<Record<RepairReport["outcome"], string>> = {
   verified: "reinstalled the rules; queries get through",
   reattached: "attached again with new sockets and rules; queries get through",
@@ -62,9 +54,10 @@ export async function fixMachine(
 export async function fixContainers(
   options: MachineOptions,
   containers: readonly CheckedSubject[],
+  checks: Checks,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const did = new Map<string, readonly string[]>();
-  const repairable = containers.filter((each) => REPAIRABLE.some((code) => isWrong(each, code)));
+  const repairable = containers.filter((each) => isRepairable(each, checks) || isWrong(each, REPAIRED_HERE));
   if (repairable.length === 0) return did;
   const { context } = await checkMachine(options);
   if (context === undefined) return did;
@@ -72,7 +65,7 @@ export async function fixContainers(
     const inspected = new Map((await inspectContainers(context)).map((each) => [each.fact.name, each]));
     for (const each of repairable) {
       const found = inspected.get(each.subject);
-      if (found !== undefined) did.set(each.subject, await fixContainer(context, found, each));
+      if (found !== undefined) did.set(each.subject, await fixContainer(context, found, each, checks));
     }
     return did;
   } finally {
@@ -84,16 +77,17 @@ async function fixContainer(
   context: DoctorContext,
   { fact }: InspectedContainer,
   checked: CheckedSubject,
+  checks: Checks,
 ): Promise<readonly string[]> {
   const { status, client, memory } = context;
   const did: string[] = [];
   try {
-    if (status !== undefined && [...REPAIRABLE_BY_INSTANCE].some((code) => isWrong(checked, code))) {
+    if (status !== undefined && isRepairable(checked, checks)) {
       const { outcome } = await client.repair(fact.id);
       if (outcome !== "not-served") did.push(OUTCOMES[outcome]);
       else if (isWrong(checked, "rules")) did.push(...(await removeLeftRules(context, fact)));
     }
-    if (isWrong(checked, "conntrack-stale")) {
+    if (isWrong(checked, REPAIRED_HERE)) {
       const count = await inContainer(
         context,
         fact,
@@ -127,10 +121,16 @@ async function inContainer<T>(
 }
 
 /** The findings that dns11 cannot repair: a user's decision, or another program's doing. */
-export function notRepairable(findings: readonly Finding[]): string[] {
+export function notRepairable(findings: readonly Finding[], checks: Checks): string[] {
   return findings
-    .filter(({ state, code }) => (state === "problem" || state === "warning") && !OWN_CHECKS.has(code))
+    .filter(({ state }) => state === "problem" || state === "warning")
+    .filter(({ code }) => checks[code]?.isRepairable !== true && !OWN_CHECKS.has(code))
     .map(({ what, remedy }) => `${what}: dns11 cannot repair this${remedy === undefined ? "" : `. ${remedy}`}`);
+}
+
+/** Whether the running instance may be able to repair something. */
+function isRepairable({ findings }: CheckedSubject, checks: Checks): boolean {
+  return findings.some(({ code, state }) => checks[code]?.isRepairable === true && state !== "ok");
 }
 
 function isWrong({ findings }: CheckedSubject, wanted: CheckCode): boolean {

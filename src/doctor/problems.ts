@@ -3,7 +3,7 @@
  * with whom it hits and what comes of it; a finding that another one explains is a symptom of that.
  */
 import { OF_SERVERS } from "../api/causes.ts";
-import type { CheckCode, Finding, SharedCause, DoctorProblem } from "../base/model/finding.ts";
+import { CHECKS, type Checks, type Finding, type SharedCause, type DoctorProblem } from "../base/model/finding.ts";
 
 export interface Repair {
   /** The actions taken, a sentence each. */
@@ -40,26 +40,16 @@ interface Group {
   readonly symptoms: FoundProblem[];
 }
 
-/** What may explain a finding, if it is a problem of the same container; the first that applies does. */
-const EXPLAINED_BY: Partial<Record<CheckCode, readonly CheckCode[]>> = {
-  answers: ["loopback", "foreign-rules", "listener", "rules", "conntrack", "docker-rules", "attachment"],
-  attachment: ["loopback", "foreign-rules", "conntrack"],
-  "docker-rules": ["loopback"],
-  listener: ["loopback"],
-  "conntrack-stale": ["foreign-rules"],
-  "kind-answers": ["kind-port-53", "route-localnet", "kind-resolv-conf", "kind-docker"],
-  "failing-names": ["upstream"],
-};
 const ORDER: readonly DoctorProblem["state"][] = ["problem", "warning", "unknown"];
 
 /** Problems first, then warnings, then what could not be checked. */
-export function problemsIn(reports: readonly CheckedSubject[]): DoctorProblem[] {
+export function problemsIn(reports: readonly CheckedSubject[], checks: Checks = CHECKS): DoctorProblem[] {
   const groups = new Map<string, Group>();
   const symptoms: { readonly found: FoundProblem; readonly cause: Finding }[] = [];
   for (const { subject, findings } of reports) {
     for (const finding of findings) {
       if (finding.state === "ok") continue;
-      const cause = explanationOf(finding, findings);
+      const cause = explanationOf(finding, findings, checks);
       if (cause !== undefined) symptoms.push({ found: { finding, subject }, cause });
       else groupOf(groups, finding).roots.push({ finding, subject });
     }
@@ -70,11 +60,11 @@ export function problemsIn(reports: readonly CheckedSubject[]): DoctorProblem[] 
 }
 
 /** The finding that explains this one, and is not explained itself. */
-function explanationOf(finding: Finding, all: readonly Finding[]): Finding | undefined {
+function explanationOf(finding: Finding, all: readonly Finding[], checks: Checks): Finding | undefined {
   if (finding.code === "failing-names" && !OF_SERVERS.has(finding.shared?.cause ?? "")) return undefined;
-  for (const code of EXPLAINED_BY[finding.code] ?? []) {
+  for (const code of checks[finding.code]?.explainedBy ?? []) {
     const cause = all.find((each) => each.code === code && each.state === "problem");
-    if (cause !== undefined) return explanationOf(cause, all) ?? cause;
+    if (cause !== undefined) return explanationOf(cause, all, checks) ?? cause;
   }
   return undefined;
 }

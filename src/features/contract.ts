@@ -6,7 +6,7 @@ import type { ContainerStatus, Status } from "../api/status.ts";
 import type { Fault } from "../base/lib/fault.ts";
 import type { Log, ReportEvent } from "../base/log/log.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
-import type { Finding } from "../base/model/finding.ts";
+import type { Checks, Finding } from "../base/model/finding.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { LabelPolicy } from "../base/model/name-choices.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
@@ -71,6 +71,8 @@ interface FeatureCommand<Program> {
 }
 
 export interface FeatureReport {
+  /** The checks of `dns11 doctor` that only it makes. */
+  readonly checks?: Checks;
   /** Lines of `dns11 status`. */
   readonly statusLines?: (status: Status) => readonly StatusLine[];
   /** Lines of `dns11 status CONTAINER`. */

@@ -1,4 +1,5 @@
 import { FEATURES } from "../features.ts";
+import { CHECKS, type Checks } from "../base/model/finding.ts";
 import type { Feature, FeatureCleanup, FeatureCode, FeatureReport, InNode } from "./contract.ts";
 
 /** The code of all features, for a run. */
@@ -9,6 +10,11 @@ export async function loadFeatures(): Promise<readonly FeatureCode[]> {
 /** What they say where none of them runs. */
 export async function loadReports(): Promise<readonly FeatureReport[]> {
   return await loadEach(({ report }) => report?.());
+}
+
+/** The checks of the doctor, also those that only a feature makes. */
+export async function loadChecks(): Promise<Checks> {
+  return Object.assign({}, CHECKS, ...(await loadReports()).map(({ checks }) => checks)) as Checks;
 }
 
 /** What they remove of a killed run. */

@@ -6,63 +6,58 @@
 /** A warning does not break name resolution now; unknown means that the check could not run. */
 export type FindingState = "ok" | "warning" | "problem" | "unknown";
 
-/** Every check with its title. */
+export interface Check {
+  readonly title: string;
+  /** What may explain its finding, if it is a problem of the same container; the first that applies does. */
+  readonly explainedBy?: readonly string[];
+  /** A running dns11 may be able to repair what it finds. */
+  readonly isRepairable?: boolean;
+}
+
+/** By their codes. */
+export type Checks = Readonly<Record<string, Check>>;
+
+/** Those of the core; a feature has its own. */
 export const CHECKS = {
-  capabilities: "capabilities",
-  rootless: "rootless engine",
-  kernel: "kernel",
-  engine: "Docker Engine",
-  dns11: "dns11",
-  leftovers: "leftovers",
-  "host-resolv-conf": "host resolv.conf",
-  "host-names": "host names",
-  "host-listener": "listener on the host",
-  "listener-query": "query to the listener",
-  listen: "other machines",
-  mdns: "names of the local network",
-  forwarding: "forwarding",
-  etcd: "etcd",
-  "etcd-records": "records in etcd",
-  "etcd-publishing": "publishing to etcd",
-  kubernetes: "names of Kubernetes",
-  namespace: "network namespace",
-  "container-state": "container",
-  attachment: "resolver",
-  "resolv-conf": "resolv.conf",
-  "resolv-options": "resolv.conf options",
-  search: "search list",
-  loopback: "loopback interface",
-  rules: "dns11 rules",
-  "docker-rules": "Docker rules",
-  "foreign-rules": "other rules",
-  listener: "dns11 sockets",
-  "port-53": "port 53",
-  answers: "query",
-  conntrack: "connection tracking",
-  "conntrack-stale": "stale conntrack entries",
-  upstream: "upstream",
-  loop: "forwarding loop",
-  libc: "C library",
-  "failing-names": "failing names",
-  "project-names": "project names",
-  swarm: "swarm",
-  networks: "networks",
-  records: "declared names",
-  policy: "policy",
-  "kind-resolv-conf": "node resolv.conf",
-  "kind-rules": "dns11 rules in the node",
-  "kind-port-53": "node port 53",
-  "kind-answers": "query in the node",
-  "kind-docker": "Docker's resolver in the node",
-  "kind-pod": "test pod",
-  "kind-services": "Services from the machine",
-  "route-localnet": "route_localnet",
-} as const;
+  capabilities: { title: "capabilities" },
+  rootless: { title: "rootless engine" },
+  kernel: { title: "kernel" },
+  engine: { title: "Docker Engine" },
+  dns11: { title: "dns11" },
+  leftovers: { title: "leftovers" },
+  "host-resolv-conf": { title: "host resolv.conf" },
+  forwarding: { title: "forwarding" },
+  namespace: { title: "network namespace" },
+  "container-state": { title: "container" },
+  attachment: { title: "resolver", explainedBy: ["loopback", "foreign-rules", "conntrack"], isRepairable: true },
+  "resolv-conf": { title: "resolv.conf" },
+  "resolv-options": { title: "resolv.conf options" },
+  search: { title: "search list" },
+  loopback: { title: "loopback interface" },
+  rules: { title: "dns11 rules", isRepairable: true },
+  "docker-rules": { title: "Docker rules", explainedBy: ["loopback"] },
+  "foreign-rules": { title: "other rules" },
+  listener: { title: "dns11 sockets", explainedBy: ["loopback"], isRepairable: true },
+  "port-53": { title: "port 53" },
+  answers: {
+    title: "query",
+    explainedBy: ["loopback", "foreign-rules", "listener", "rules", "conntrack", "docker-rules", "attachment"],
+    isRepairable: true,
+  },
+  conntrack: { title: "connection tracking" },
+  "conntrack-stale": { title: "stale conntrack entries", explainedBy: ["foreign-rules"] },
+  upstream: { title: "upstream" },
+  loop: { title: "forwarding loop" },
+  libc: { title: "C library" },
+  "failing-names": { title: "failing names", explainedBy: ["upstream"] },
+  networks: { title: "networks" },
+} as const satisfies Checks;
 
 export type CheckCode = keyof typeof CHECKS;
 
 export interface Finding {
-  readonly code: CheckCode;
+  /** Of its check. */
+  readonly code: string;
   readonly what: string;
   readonly state: FindingState;
   readonly detail: string;
@@ -98,10 +93,17 @@ export interface SharedCause {
   readonly symptom?: string;
 }
 
-/** A finding with the title of its check. */
-export function finding(code: CheckCode, state: FindingState, detail: string, remedy?: string): Finding {
-  return { code, what: CHECKS[code], state, detail, ...(remedy !== undefined && { remedy }) };
+type MakeFinding<Code> = (code: Code, state: FindingState, detail: string, remedy?: string) => Finding;
+
+/** Makes findings of these checks, each with the title of its check. */
+export function findingsOf<Code extends string>(checks: Readonly<Record<Code, Check>>): MakeFinding<Code> {
+  return (code, state, detail, remedy) => {
+    const { title: what } = checks[code];
+    return { code, what, state, detail, ...(remedy !== undefined && { remedy }) };
+  };
 }
+
+export const finding: MakeFinding<CheckCode> = findingsOf(CHECKS);
 
 /**
  * Codes for why a container is not served, shown by status; docs/codes.md explains each. These skip a container because of what it is, or

@@ -3,7 +3,7 @@
  * whether a server resolves Docker's names, whichever program answers.
  */
 import { isSameAddress } from "../../base/model/address.ts";
-import type { CheckCode, Finding } from "../../base/model/finding.ts";
+import type { Finding } from "../../base/model/finding.ts";
 import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-query.ts";
 import { type ExchangeResult, type SourcePorts, exchange } from "./exchange.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
@@ -15,7 +15,8 @@ interface OwnName {
 }
 
 export interface OwnNameQuery {
-  readonly code: CheckCode;
+  /** Of the check. */
+  readonly code: string;
   /** The client as shown in the title of the finding. */
   readonly client: string;
   readonly servers: readonly string[];

@@ -10,8 +10,15 @@ import type { Explanation } from "../../api/names.ts";
 import type { ContainerStatus, Status } from "../../api/status.ts";
 import { shortAge } from "../../base/lib/quantity.ts";
 import { counted } from "../../base/lib/text.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedContainer, CheckedMachine, ContainerColumn, StatusLine } from "../contract.ts";
+
+export const checks = {
+  etcd: { title: "etcd" },
+  "etcd-records": { title: "records in etcd" },
+  "etcd-publishing": { title: "publishing to etcd" },
+};
+const finding = findingsOf(checks);
 
 const PROBLEMS_SHOWN = 3;
 const SHOWN = 3;

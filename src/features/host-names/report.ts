@@ -1,7 +1,12 @@
 import type { ContainerStatus, HostMeansReport } from "../../api/status.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import { areStubs } from "../../base/model/listener-addresses.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
+
+export const checks = {
+  "host-names": { title: "host names" },
+};
+const finding = findingsOf(checks);
 
 /** The host's own entry among containers. */
 export const HOST_ID = "host";

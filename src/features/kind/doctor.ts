@@ -25,6 +25,7 @@ import type { Within } from "../../kernel/net-namespace.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
+import { finding as nodeFinding } from "./checks.ts";
 import { type NodeFilter, type ServedKind, startText } from "./feature.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
@@ -150,10 +151,10 @@ function servicesFindings(
     const [address = ""] = range.split("/");
     const gateway = address.includes(":") ? node.ipv6 : node.ipv4;
     if (gateway === undefined) return [];
-    if (within(() => isRouted(address, memory))) return [finding("kind-services", "ok", `${range} has a route`)];
+    if (within(() => isRouted(address, memory))) return [nodeFinding("kind-services", "ok", `${range} has a route`)];
     const command = `sudo ip route add ${range} via ${gateway}`;
     const detail = `no route to ${range}: names of Services lead to addresses that this machine does not reach`;
-    return [finding("kind-services", "warning", detail, `If programs on this machine use them: ${command}`)];
+    return [nodeFinding("kind-services", "warning", detail, `If programs on this machine use them: ${command}`)];
   });
 }
 

@@ -6,7 +6,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { isLoopback, isSameAddress } from "../../base/model/address.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import type { Finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type Announce, type OwnNameQuery, queryOwnName } from "../../container/rules/own-name.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
@@ -19,6 +19,7 @@ import {
   restartCommand,
   problemWith,
 } from "../../container/namespace/docker-resolver.ts";
+import { finding } from "./checks.ts";
 import type { NodeFact } from "./node-fact.ts";
 import { openPodNamespace } from "./pod-namespace.ts";
 import { disableRouteLocalnet, disabledRouteLocalnet } from "./route-localnet-guard.ts";

@@ -1,8 +1,11 @@
 import type { ContainerStatus } from "../../api/status.ts";
 import type { Finding } from "../../base/model/finding.ts";
 import type { CheckedContainer, CheckedMachine, InsideContainer } from "../contract.ts";
+import { checks } from "./checks.ts";
 import { startText } from "./feature.ts";
 import { isNode } from "./selection.ts";
+
+export { checks };
 
 export function remark({ node }: ContainerStatus): string | undefined {
   if (node === undefined) return undefined;

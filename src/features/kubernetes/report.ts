@@ -2,8 +2,13 @@ import { skippedKeys } from "../../api/etcd.ts";
 import type { Status, ClusterReport } from "../../api/status.ts";
 import { shortAge } from "../../base/lib/quantity.ts";
 import { counted } from "../../base/lib/text.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
+
+export const checks = {
+  kubernetes: { title: "names of Kubernetes" },
+};
+const finding = findingsOf(checks);
 
 const PROBLEMS_SHOWN = 3;
 

@@ -1,6 +1,11 @@
 import type { Status } from "../../api/status.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
+
+export const checks = {
+  listen: { title: "other machines" },
+};
+const finding = findingsOf(checks);
 
 const CODE = "listen";
 

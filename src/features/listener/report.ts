@@ -2,12 +2,18 @@ import type { BuildsReport } from "../../api/listener.ts";
 import { startRemedy } from "../../api/state-paths.ts";
 import type { Status } from "../../api/status.ts";
 import { counted } from "../../base/lib/text.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import { LISTENER_ADDRESSES, isListenerAddress } from "../../base/model/listener-addresses.ts";
 import { nameQuery } from "../../base/model/name-query.ts";
 import { isUserDefined } from "../../container/facts/fact.ts";
 import { exchange } from "../../container/rules/exchange.ts";
 import type { CheckedContainer, CheckedMachine, StatusLine } from "../contract.ts";
+
+export const checks = {
+  "host-listener": { title: "listener on the host" },
+  "listener-query": { title: "query to the listener" },
+};
+const finding = findingsOf(checks);
 
 const CODE = "host-listener";
 /** About as long as clients wait for a resolver. */

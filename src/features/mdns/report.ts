@@ -1,6 +1,11 @@
 import type { MdnsReport, Status } from "../../api/status.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
+
+export const checks = {
+  mdns: { title: "names of the local network" },
+};
+const finding = findingsOf(checks);
 
 export function statusLines({ mdns }: Pick<Status, "mdns">): StatusLine[] {
   if (mdns === null || mdns === undefined) return [];

@@ -1,6 +1,11 @@
 import type { PoliciesReport } from "../../api/policies.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedContainer, CheckedContainers, CheckedMachine } from "../contract.ts";
+
+export const checks = {
+  policy: { title: "policy" },
+};
+const finding = findingsOf(checks);
 
 const CORRECT =
   "Correct the settings or the labels: `dns11 policy` lists both. `dns11 reload` reads the settings again.";

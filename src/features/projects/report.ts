@@ -1,8 +1,13 @@
 import { mapConcurrent } from "../../base/lib/async.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import { composeServiceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { CheckedContainers, CheckedMachine } from "../contract.ts";
+
+export const checks = {
+  "project-names": { title: "project names" },
+};
+const finding = findingsOf(checks);
 
 const RENAME = "Give the project another name: `name:` in the Compose file, or docker compose -p NAME.";
 /** Nobody has that many projects, but anybody who may create containers can claim them. */

@@ -1,9 +1,14 @@
 import type { Status } from "../../api/status.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import { DeclaredSet } from "../../config/records/declared-set.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { StatusLine } from "../contract.ts";
 import { recordsOf } from "./feature.ts";
+
+export const checks = {
+  records: { title: "declared names" },
+};
+const finding = findingsOf(checks);
 
 /** The declared names, if there are any, and what is wrong with their files. */
 export function statusLines({ records = { names: 0, problems: [] } }: Pick<Status, "records">): StatusLine[] {

@@ -7,12 +7,17 @@ import type { AddressOwner, SwarmPlace } from "../../api/names.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import { counted } from "../../base/lib/text.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { CheckedContainers, ContainerColumn } from "../contract.ts";
 import { type SwarmList, type TaskJson, readManagers, readNetwork, readTasks, swarmList } from "./engine-lists.ts";
 import { SWARM_LIMITS } from "./limits.ts";
 import { tasksText } from "./swarm-lists.ts";
+
+export const checks = {
+  swarm: { title: "swarm" },
+};
+const finding = findingsOf(checks);
 
 /** Gossip may take this long. */
 const SETTLED_MS = 15_000;

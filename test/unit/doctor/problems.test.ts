@@ -3,7 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type CheckCode, type Finding, type FindingState, finding } from "../../../src/base/model/finding.ts";
+import {
+  CHECKS,
+  type CheckCode,
+  type Finding,
+  type FindingState,
+  finding,
+  findingsOf,
+} from "../../../src/base/model/finding.ts";
 import { problemsIn } from "../../../src/doctor/problems.ts";
 
 function report(subject: string, ...findings: readonly Finding[]): { subject: string; findings: readonly Finding[] } {
@@ -50,6 +57,17 @@ test("what a firewall rule causes is its symptom, also through another symptom; 
     { text: "resolver: dns11 could not attach", subjects: ["web", "api"] },
     { text: "query: no reply", subjects: ["web", "api"] },
   ]);
+});
+
+test("a feature says what explains its checks; without it they are problems of their own", () => {
+  const checks = { pods: { title: "pods", explainedBy: ["rules"] } };
+  const reports = [
+    report("node", problem("rules", "a rule is gone", "Repair it."), findingsOf(checks)("pods", "problem", "silent")),
+  ];
+  const [only, ...others] = problemsIn(reports, { ...CHECKS, ...checks });
+  assert.deepEqual(others, []);
+  assert.deepEqual(only?.symptoms, [{ text: "pods: silent", subjects: ["node"] }]);
+  assert.equal(problemsIn(reports).length, 2);
 });
 
 test("a warning explains nothing, and what nothing explains is a problem of its own", () => {
