@@ -12,6 +12,8 @@ import { type ToKeeper, decodeToKeeper } from "../../../src/keeper/protocol.ts";
 import { heldOf } from "../../support/program/lone-keeper.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
+/** Nothing can listen there: a link whose keeper is lost starts no other one, which would outlive the test. */
+const SOCKET = "/dev/null/keeper.sock";
 /** More than the channel takes at once. */
 const NAMESPACES = 1_000;
 
@@ -27,7 +29,7 @@ interface Linked {
 function fullLink(alone: "hand-back" | "refuse" = "refuse"): Linked {
   const [ours, theirs] = channelPair();
   const callbacks = { onHandoverRequested: nothing, onHandoverCancelled: nothing, onHandoverCompleted: nothing };
-  const parts = { socketPath: "/nonexistent/keeper.sock", onEvent: nothing, onKeeperLost: nothing, ...callbacks };
+  const parts = { socketPath: SOCKET, onEvent: nothing, onKeeperLost: nothing, ...callbacks };
   const link = new KeeperLink(parts);
   link.adopt(new Channel(ours), 0);
   const netlink = openSync("/dev/null", "r");
