@@ -55,21 +55,28 @@ const leanDockerode = {
 
 /**
  * Leaves out of the thread that reads settings what a run opens, which is four fifths of it: the thread is started for each file, and
- * loading it is most of what that takes. The settings of each feature are in its descriptor, which imports all else when it is asked for.
+ * loading it is most of what that takes. The settings of each feature are in its descriptor, which imports all else when it is asked for:
+ * of that the thread needs what reads a part of the settings file (`file`), or the files of a folder (`reader`).
  *
  * @type {import("esbuild").Plugin}
  */
 const onlySettings = {
   name: "only-settings",
   setup(builder) {
-    builder.onResolve({ filter: /.*/ }, ({ path, kind }) =>
-      kind === "dynamic-import" && !path.endsWith("/file-schema.ts") ? { path, external: true } : undefined,
+    builder.onResolve({ filter: /.*/ }, ({ path, kind, importer }) =>
+      kind === "dynamic-import" && !isReader(importer, path) ? { path, external: true } : undefined,
     );
     // It writes no log, and of the log only the names of its levels are in the settings.
     builder.onResolve({ filter: /^pino$/ }, () => ({ path: "pino", namespace: "no-log" }));
     builder.onLoad({ filter: /.*/, namespace: "no-log" }, () => ({ contents: "export const pino = undefined;" }));
   },
 };
+
+/** @param {string} importer @param {string} path */
+function isReader(importer, path) {
+  const text = readFileSync(importer, "utf8");
+  return ["file", "reader"].some((key) => text.includes(`${key}: async () => await import("${path}")`));
+}
 
 /**
  * Shortens the names inside of packages: V8 keeps the text of what it runs.

@@ -22,8 +22,8 @@ export interface WithFeatures {
 
 /** A folder that a setting names, whose files a thread of their own reads (`file/worker.ts`): settings, or what the feature reads there. */
 export type FolderFormat =
-  | { readonly source: FolderSource; readonly load: () => Promise<FolderReader<FolderSettings>> }
-  | { readonly source?: undefined; readonly load: () => Promise<FolderReader<object>> };
+  | { readonly source: FolderSource; readonly reader: () => Promise<FolderReader<FolderSettings>> }
+  | { readonly source?: undefined; readonly reader: () => Promise<FolderReader<object>> };
 
 interface FolderReader<T> {
   /** Throws a Fault that lists every mistake. */

@@ -17,7 +17,7 @@ type ReadFolder = (key: string, folder: string) => Promise<FolderSettings>;
 export async function readFolder<T extends object>(key: string, folder: string): Promise<T> {
   const format = FEATURE_FOLDERS[key];
   if (format === undefined) throw new Error(`no folder is named by ${key}`);
-  const reader = await format.load();
+  const reader = await format.reader();
   return (await reader.readFolder(folder)) as T;
 }
 

@@ -12,6 +12,6 @@ export const DNSMASQ = {
     ),
   },
   folders: {
-    "dnsmasq-dir": { source: "dnsmasq", load: async () => await import("./files.ts") } satisfies FolderFormat,
+    "dnsmasq-dir": { source: "dnsmasq", reader: async () => await import("./files.ts") } satisfies FolderFormat,
   },
 } as const;

@@ -12,6 +12,6 @@ export const KUBE_DNS = {
     ),
   },
   folders: {
-    "kube-dns-dir": { source: "kube-dns", load: async () => await import("./config-map.ts") } satisfies FolderFormat,
+    "kube-dns-dir": { source: "kube-dns", reader: async () => await import("./config-map.ts") } satisfies FolderFormat,
   },
 } as const;

@@ -29,7 +29,7 @@ export const RECORDS = {
   settings,
   maps,
   folders: {
-    "records-dir": { load: async () => await import("./files.ts") } satisfies FolderFormat,
+    "records-dir": { reader: async () => await import("./files.ts") } satisfies FolderFormat,
   },
   conflicts,
   report: async () => await import("./report.ts"),
