@@ -55,6 +55,10 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
     "table ip dns11 { chain out { type nat hook output priority -101; udp dport 53 dnat to 127.0.0.11:9; }; }",
   );
   await taken?.exec("sh", ["-c", "nc -l -p 53 >/dev/null 2>&1 &"]);
+  await waitFor("a program that has taken the port", async () => {
+    const listening = await taken?.enter("ss", ["-Hltn", "sport = :53"]);
+    return listening?.stdout === "" ? undefined : true;
+  });
   await nft(
     stale,
     "table ip gone { chain out { type nat hook output priority -150; udp dport 53 dnat to 127.0.0.11:9; }; }",
