@@ -6,6 +6,7 @@
  * for the tests and for ./client; the processes that tests start are bundled in place. The keeper and the worker are next to the program, where it looks for them.
  */
 import { cpSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 
 import { build, transform } from "esbuild";
 
@@ -79,6 +80,66 @@ function isReader(importer, path) {
 }
 
 /**
+ * Makes few and large chunks. esbuild makes one for each set of entries that reach the same modules, and whatever is imported on demand
+ * is an entry: `dns11 run` was 215 chunks, and linking them more work than compiling. So what is always loaded together is one entry;
+ * and as the command line is there before anything is loaded on demand, each entry imports it, and the modules of the command line
+ * are in one chunk.
+ *
+ * @type {import("esbuild").Plugin}
+ */
+const fewChunks = {
+  name: "few-chunks",
+  setup(builder) {
+    const groups = groupsOfEntries();
+    builder.onLoad({ filter: /\/(?:cmd|src)\/.*\.ts$/, namespace: "file" }, ({ path }) => {
+      // They load the command line itself, and before that they look whether this Node can.
+      if (/\/(?:dns11|docker-dns)\.ts$/.test(path)) return undefined;
+      const contents = readFileSync(path, "utf8").replaceAll(/\bimport\("(\.[^"]+)"\)/g, (_, relative) => {
+        const file = resolve(dirname(path), relative);
+        const [name] = [...groups].find(([, files]) => files.has(file)) ?? [];
+        return name === undefined
+          ? `import("entry:${file}")`
+          : `import("entry:${name}").then((all) => all.${exportOf(file)})`;
+      });
+      return { contents, loader: "ts" };
+    });
+    builder.onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice("entry:".length), namespace: "entry" }));
+    builder.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => {
+      const files = groups.get(path);
+      const exported =
+        files === undefined
+          ? [`export * from "${path}";`]
+          : [...files].map((file) => `export * as ${exportOf(file)} from "${file}";`);
+      return { contents: ['import "./cmd/program.ts";', ...exported].join("\n"), resolveDir: process.cwd() };
+    });
+  },
+};
+
+/** Files that are loaded together, by a name for them. */
+function groupsOfEntries() {
+  const run = new Set([resolve("cmd/modules/host-modules.ts")]);
+  /** @type {Set<string>} */
+  const report = new Set();
+  /** @type {Set<string>} */
+  const command = new Set();
+  for (const [, path = ""] of readFileSync("src/features.ts", "utf8").matchAll(/ from "(.*)";$/gm)) {
+    const file = resolve("src", path);
+    for (const [line, relative = ""] of readFileSync(file, "utf8").matchAll(/^.*\bimport\("(\.[^"]+)"\).*$/gm)) {
+      const loaded = resolve(dirname(file), relative);
+      if (line.startsWith("  load:")) run.add(loaded);
+      else if (line.startsWith("  report:")) report.add(loaded);
+      else if (line.includes("{ group: ")) command.add(loaded);
+    }
+  }
+  return new Map(Object.entries({ run, report, command }));
+}
+
+/** @param {string} file */
+function exportOf(file) {
+  return `of_${file.slice(process.cwd().length + 1).replaceAll(/\W/g, "_")}`;
+}
+
+/**
  * Shortens the names inside of packages: V8 keeps the text of what it runs.
  *
  * @type {import("esbuild").Plugin}
@@ -116,7 +177,12 @@ const options = {
 
 await Promise.all([
   // What only some commands need is loaded only by those.
-  build({ ...options, entryPoints: ["./cmd/dns11.ts", "./cmd/docker-dns.ts"], splitting: true }),
+  build({
+    ...options,
+    entryPoints: ["./cmd/dns11.ts", "./cmd/docker-dns.ts"],
+    plugins: [fewChunks, ...(options.plugins ?? [])],
+    splitting: true,
+  }),
   // These run in a process or a thread of their own, and share nothing with the program.
   build({
     ...options,
