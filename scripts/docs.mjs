@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { loadChecks } from "../dist/src/features/load.js";
 import { BREAKAGES } from "../dist/test/docker/breakages/table.js";
 import { commandsOnce } from "./docs/commands.mjs";
-import { CHECK_MEANINGS, ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
+import { logMeaning, remedyOf } from "./docs/explanations.mjs";
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
 import { errorTexts, logTexts } from "./docs/source-texts.mjs";
 import { table } from "./docs/table.mjs";
@@ -51,7 +51,7 @@ function errorList() {
     codes.set(code, { texts: [...known.texts, text], isSilent: known.isSilent || remedy === "" });
   }
   return [...codes].map(([code, { texts, isSilent }]) => {
-    const remedy = ERROR_REMEDIES[code];
+    const remedy = remedyOf(code);
     if (isSilent && remedy === undefined) throw new Error(`nothing says what to do about ${code}`);
     return item(`\`${code}\``, texts.map(cell).join("; ") + (isSilent ? `. _What to do:_ ${cell(remedy ?? "")}` : ""));
   });
@@ -59,11 +59,9 @@ function errorList() {
 
 /** The checks of the doctor: the title that the terminal shows, and the code of the JSON output. */
 async function checkList() {
-  return Object.entries(await loadChecks()).map(([code, { title }]) => {
-    const meaning = CHECK_MEANINGS[code];
-    if (meaning === undefined) throw new Error(`no explanation of the check ${code}`);
-    return item(`**${title}** (\`${code}\`)`, meaning);
-  });
+  return Object.entries(await loadChecks()).map(([code, { title, examines }]) =>
+    item(`**${title}** (\`${code}\`)`, examines),
+  );
 }
 
 /** What the tests break and fix, what has one cause and one fix in one row. */

@@ -49,7 +49,8 @@ export function logTexts() {
   const sources = sourcesIn(["cmd", "src"]);
   const constants = constantsIn(sources);
   const found = sources.flatMap(({ path, text }) =>
-    callsOf(text, LOGGING).flatMap(({ callee, args }) => {
+    callsOf(text, LOGGING).flatMap(({ callee, args: written }) => {
+      const args = written.map((arg) => (constants.has(arg) ? JSON.stringify(constants.get(arg)) : arg));
       const at = messageAt(callee, args);
       // A line that is too long has its text in a constant before it.
       const local = new RegExp(`const ${/^\w+$/.test(args[at] ?? "") ? args[at] : "-"} = (["'\`].*);$`, "m").exec(text);

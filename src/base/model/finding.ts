@@ -8,6 +8,8 @@ export type FindingState = "ok" | "warning" | "problem" | "unknown";
 
 export interface Check {
   readonly title: string;
+  /** For docs/codes.md. */
+  readonly examines: string;
   /** What may explain its finding, if it is a problem of the same container; the first that applies does. */
   readonly explainedBy?: readonly string[];
   /** A running dns11 may be able to repair what it finds. */
@@ -19,38 +21,97 @@ export type Checks = Readonly<Record<string, Check>>;
 
 /** Those of the core; a feature has its own. */
 export const CHECKS = {
-  capabilities: { title: "capabilities" },
-  rootless: { title: "rootless engine" },
-  kernel: { title: "kernel" },
-  engine: { title: "Docker Engine" },
-  dns11: { title: "dns11" },
-  leftovers: { title: "leftovers" },
-  "host-resolv-conf": { title: "host resolv.conf" },
-  forwarding: { title: "forwarding" },
-  namespace: { title: "network namespace" },
-  "container-state": { title: "container" },
-  attachment: { title: "resolver", explainedBy: ["loopback", "foreign-rules", "conntrack"], isRepairable: true },
-  "resolv-conf": { title: "resolv.conf" },
-  "resolv-options": { title: "resolv.conf options" },
-  search: { title: "search list" },
-  loopback: { title: "loopback interface" },
-  rules: { title: "dns11 rules", isRepairable: true },
-  "docker-rules": { title: "Docker rules", explainedBy: ["loopback"] },
-  "foreign-rules": { title: "other rules" },
-  listener: { title: "dns11 sockets", explainedBy: ["loopback"], isRepairable: true },
-  "port-53": { title: "port 53" },
+  capabilities: {
+    title: "capabilities",
+    examines: "the capabilities that dns11 needs to look into containers and to serve them",
+  },
+  rootless: {
+    title: "rootless engine",
+    examines: "whether the user's [rootless engine](rootless.md) can be entered; root and other users are refused",
+  },
+  kernel: { title: "kernel", examines: "whether the kernel accepts dns11's rules" },
+  engine: { title: "Docker Engine", examines: "whether the engine answers, and can be served" },
+  dns11: { title: "dns11", examines: "whether dns11 is running, ready, or hung" },
+  leftovers: { title: "leftovers", examines: "what a killed dns11 left in the state directory" },
+  "host-resolv-conf": { title: "host resolv.conf", examines: "which servers the engine's host uses" },
+  forwarding: {
+    title: "forwarding",
+    examines:
+      "where Docker uses nftables on the host: whether a chain of another program drops what its containers send, such as the policy that a dockerd with iptables has left",
+  },
+  namespace: { title: "network namespace", examines: "whether the container's namespace can be entered" },
+  "container-state": {
+    title: "container",
+    examines:
+      "a container that ends and is started again, over and over, and one that uses the network of a container that has been made or started again; its log, or the command, comes with it",
+  },
+  attachment: {
+    title: "resolver",
+    examines:
+      "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",
+    explainedBy: ["loopback", "foreign-rules", "conntrack"],
+    isRepairable: true,
+  },
+  "resolv-conf": { title: "resolv.conf", examines: "whether the container's file names 127.0.0.11, and who wrote it" },
+  "resolv-options": { title: "resolv.conf options", examines: "options that the C library ignores silently" },
+  search: {
+    title: "search list",
+    examines:
+      "how many queries a name costs with this search list and ndots; a domain that returns an address for every name",
+  },
+  loopback: { title: "loopback interface", examines: "whether lo is up and has its address" },
+  rules: {
+    title: "dns11 rules",
+    examines: "whether dns11's table is installed, and which process owns it",
+    isRepairable: true,
+  },
+  "docker-rules": {
+    title: "Docker rules",
+    examines: "Docker's own rules (iptables, iptables-legacy or nftables), and its resolver, the fallback of dns11",
+    explainedBy: ["loopback"],
+  },
+  "foreign-rules": {
+    title: "other rules",
+    examines:
+      "rules of other programs (nftables and iptables-legacy) that redirect or drop queries to port 53; a problem only if queries do not get through",
+  },
+  listener: {
+    title: "dns11 sockets",
+    examines: "whether dns11's sockets are open",
+    explainedBy: ["loopback"],
+    isRepairable: true,
+  },
+  "port-53": { title: "port 53", examines: "a DNS server of the container's own on port 53" },
   answers: {
     title: "query",
+    examines: "queries for the container's own name, through the redirect rules, by UDP and TCP",
     explainedBy: ["loopback", "foreign-rules", "listener", "rules", "conntrack", "docker-rules", "attachment"],
     isRepairable: true,
   },
-  conntrack: { title: "connection tracking" },
-  "conntrack-stale": { title: "stale conntrack entries", explainedBy: ["foreign-rules"] },
-  upstream: { title: "upstream" },
-  loop: { title: "forwarding loop" },
-  libc: { title: "C library" },
-  "failing-names": { title: "failing names", explainedBy: ["upstream"] },
-  networks: { title: "networks" },
+  conntrack: { title: "connection tracking", examines: "whether the connection tracking table has space" },
+  "conntrack-stale": {
+    title: "stale conntrack entries",
+    examines: "conntrack entries that translate queries to ports on which nothing listens any more",
+    explainedBy: ["foreign-rules"],
+  },
+  upstream: {
+    title: "upstream",
+    examines:
+      "each server, queried from where it is used for that container, by UDP and TCP, with time and response code",
+  },
+  loop: { title: "forwarding loop", examines: "forwarding loops: a server that sends queries back" },
+  libc: { title: "C library", examines: "musl or glibc, and the limitations of that version" },
+  "failing-names": {
+    title: "failing names",
+    examines:
+      "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since. Two services behind one name on one network are a warning",
+    explainedBy: ["upstream"],
+  },
+  networks: {
+    title: "networks",
+    examines:
+      "networks that keep their containers apart (`enable_icc=false`): names there lead to addresses that nobody can connect to",
+  },
 } as const satisfies Checks;
 
 export type CheckCode = keyof typeof CHECKS;

@@ -25,7 +25,10 @@ const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED])
 /** What a result says of a name below a zone of dns11's own. */
 const IN_OWN_ZONE: ReadonlyMap<string, string> = new Map([
   ["NXDOMAIN", "and it, or what it points to, does not exist"],
-  ["SERVFAIL", "and it, or what it points to, fails: etcd may be away, or names may point to each other"],
+  [
+    "SERVFAIL",
+    "and it, or what it points to, fails: where its records come from may be away, or names may point to each other",
+  ],
 ]);
 
 export function upstreamCauses(situation: Situation): Cause[] {

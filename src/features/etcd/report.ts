@@ -14,9 +14,19 @@ import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedContainer, CheckedMachine, ContainerColumn, StatusLine } from "../contract.ts";
 
 export const checks = {
-  etcd: { title: "etcd" },
-  "etcd-records": { title: "records in etcd" },
-  "etcd-publishing": { title: "publishing to etcd" },
+  etcd: {
+    title: "etcd",
+    examines: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
+  },
+  "etcd-records": {
+    title: "records in etcd",
+    examines: "records of etcd that are left out: those that cannot be read, and those beyond the limit",
+  },
+  "etcd-publishing": {
+    title: "publishing to etcd",
+    examines:
+      "whether the containers of this machine are [published](etcd.md#publishing) in etcd, and which of them other machines cannot reach",
+  },
 };
 const finding = findingsOf(checks);
 

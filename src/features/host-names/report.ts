@@ -4,7 +4,10 @@ import { areStubs } from "../../base/model/listener-addresses.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
 
 export const checks = {
-  "host-names": { title: "host names" },
+  "host-names": {
+    title: "host names",
+    examines: "whether container names resolve on the machine itself, and which of its programs do not see them",
+  },
 };
 const finding = findingsOf(checks);
 

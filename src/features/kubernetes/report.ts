@@ -6,7 +6,11 @@ import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
 
 export const checks = {
-  kubernetes: { title: "names of Kubernetes" },
+  kubernetes: {
+    title: "names of Kubernetes",
+    examines:
+      "whether the API of the [cluster](kubernetes.md) can be reached, how old its names are if not, and what is left out",
+  },
 };
 const finding = findingsOf(checks);
 

@@ -3,7 +3,11 @@ import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
 
 export const checks = {
-  listen: { title: "other machines" },
+  listen: {
+    title: "other machines",
+    examines:
+      "whether dns11 answers [other machines](other-machines.md) at the addresses of the setting `listen`, and if not, why",
+  },
 };
 const finding = findingsOf(checks);
 

@@ -10,8 +10,15 @@ import { exchange } from "../../container/rules/exchange.ts";
 import type { CheckedContainer, CheckedMachine, StatusLine } from "../contract.ts";
 
 export const checks = {
-  "host-listener": { title: "listener on the host" },
-  "listener-query": { title: "query to the listener" },
+  "host-listener": {
+    title: "listener on the host",
+    examines:
+      "whether the [listener on the host](listener.md) answers, and whether Docker sends it what its own resolver does not know",
+  },
+  "listener-query": {
+    title: "query to the listener",
+    examines: "whether the container's queries reach the listener on the host: a firewall may drop them",
+  },
 };
 const finding = findingsOf(checks);
 

@@ -3,7 +3,10 @@ import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedMachine, StatusLine } from "../contract.ts";
 
 export const checks = {
-  mdns: { title: "names of the local network" },
+  mdns: {
+    title: "names of the local network",
+    examines: "whether [names of the local network](lan-names.md) resolve, and if not, what to install or set",
+  },
 };
 const finding = findingsOf(checks);
 

@@ -3,7 +3,11 @@ import { type Finding, findingsOf } from "../../base/model/finding.ts";
 import type { CheckedContainer, CheckedContainers, CheckedMachine } from "../contract.ts";
 
 export const checks = {
-  policy: { title: "policy" },
+  policy: {
+    title: "policy",
+    examines:
+      "whether the [policy](policy.md) of a container holds: it is not served, has several, or chooses one that nobody has defined",
+  },
 };
 const finding = findingsOf(checks);
 

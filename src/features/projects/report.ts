@@ -5,7 +5,11 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { CheckedContainers, CheckedMachine } from "../contract.ts";
 
 export const checks = {
-  "project-names": { title: "project names" },
+  "project-names": {
+    title: "project names",
+    examines:
+      "whether a Compose project has the name of a network or of a public domain, which makes SERVICE.PROJECT mean something else",
+  },
 };
 const finding = findingsOf(checks);
 

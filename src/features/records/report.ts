@@ -6,7 +6,11 @@ import type { StatusLine } from "../contract.ts";
 import { recordsOf } from "./feature.ts";
 
 export const checks = {
-  records: { title: "declared names" },
+  records: {
+    title: "declared names",
+    examines:
+      "names that you declare: whether a file of the records folder has turned bad, so that a change of it has no effect",
+  },
 };
 const finding = findingsOf(checks);
 

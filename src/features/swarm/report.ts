@@ -15,7 +15,10 @@ import { SWARM_LIMITS } from "./limits.ts";
 import { tasksText } from "./swarm-lists.ts";
 
 export const checks = {
-  swarm: { title: "swarm" },
+  swarm: {
+    title: "swarm",
+    examines: "whether gossip knows this machine's containers on swarm networks and, on a manager, all running tasks",
+  },
 };
 const finding = findingsOf(checks);
 

@@ -60,7 +60,7 @@ test("what a firewall rule causes is its symptom, also through another symptom; 
 });
 
 test("a feature says what explains its checks; without it they are problems of their own", () => {
-  const checks = { pods: { title: "pods", explainedBy: ["rules"] } };
+  const checks = { pods: { title: "pods", examines: "whether pods answer", explainedBy: ["rules"] } };
   const reports = [
     report("node", problem("rules", "a rule is gone", "Repair it."), findingsOf(checks)("pods", "problem", "silent")),
   ];

@@ -116,7 +116,7 @@ test("a name below a zone of dns11's own: no upstream server is said to deny it,
       "NXDOMAIN",
       /^"nobody\.shop\.test" is below "shop\.test", which has names in etcd only, and it, or what it points to, does not exist$/,
     ],
-    ["SERVFAIL", /fails: etcd may be away, or names may point to each other$/],
+    ["SERVFAIL", /fails: where its records come from may be away, or names may point to each other$/],
   ] as const) {
     const found = causes("nobody.shop.test", { ownZone, failure });
     assert.deepEqual(

@@ -1,0 +1,9 @@
+/** For docs/codes.md: what to do about errors whose texts do not say so, and what messages of the log mean. */
+export const EXPLANATIONS = {
+  log: [
+    [
+      /^the kernel cannot answer queries/,
+      "`reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `answers: process`. Information by default, as nothing is lost but speed; a warning with `answers: kernel`.",
+    ],
+  ],
+} as const;
