@@ -26,8 +26,10 @@ export class LockHolder implements AsyncDisposable {
   static async in(netnsPath: string): Promise<LockHolder> {
     const holder = new LockHolder(netnsPath);
     if (holder.#child.stdout === null) throw new Error("no stdout pipe");
-    await inTime(once(holder.#child.stdout, "data"), "the lock to be held");
-    return holder;
+    const isHeld = once(holder.#child.stdout, "data").then(() => true);
+    if (await inTime(Promise.race([isHeld, holder.#ended.then(() => false)]), "the lock to be held")) return holder;
+    await holder[Symbol.asyncDispose]();
+    throw new Error("the process that should hold the lock has ended; its own line says why");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
