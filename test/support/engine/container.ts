@@ -8,6 +8,7 @@ import { stdoutOf } from "../program/command.ts";
 import type { DockerHost } from "./docker-host.ts";
 import { ensureImage } from "./image.ts";
 import { keepPlace } from "../rig/evidence.ts";
+import { countStart } from "../rig/started.ts";
 import { inNetns, type NetworkContext } from "../rig/netns.ts";
 
 export interface NetworkAttachment {
@@ -88,6 +89,7 @@ export async function removeNetwork(host: DockerHost, name: string): Promise<voi
 
 /** Starts it on all of its networks at once. */
 export async function runContainer(host: DockerHost, options: ContainerOptions = {}): Promise<Container> {
+  countStart("container");
   const image = options.image ?? (await ensureImage(host));
   const [first, ...others] = (options.networks ?? []).map(attachmentOf);
   const id = await createContainer(host, options, first, image);
