@@ -29,7 +29,7 @@ const baseOf = (name: string): string => `${name}.zero.test`;
 export async function benchChannels(): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [mode, args] of Object.entries(MODES)) {
-    await using engine = await startEngine();
+    await using engine = await startEngine({ suite: "bookworm" });
     await using upstream = await startUpstream(engine);
     await createNetwork(engine, "agents");
     const policies = Object.entries(CHANNELS).map(([name, { policy }]) => {

@@ -104,7 +104,7 @@ async function keeps(isOld: () => Promise<boolean>): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   const clients = await startClients(engine, "n1");
   await using instance = await startDns11(engine);

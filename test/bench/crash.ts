@@ -76,7 +76,7 @@ async function benchKill(paths: readonly string[], hasKeeper: boolean): Promise<
 
 // On a real engine, including the whole takeover between the processes.
 async function benchReplace(): Promise<Row> {
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   const client = await runContainer(engine, { name: "client", networks: ["n1"] });
   for (let index = 1; index < CONTAINERS; index++) {

@@ -46,7 +46,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
 
 export async function benchLocks(seconds: number): Promise<Row[]> {
   const rows: Row[] = [];
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await using _ = await startUpstream(engine);
   await createNetwork(engine, "victims");
   await createNetwork(engine, "attackers");

@@ -44,7 +44,7 @@ async function clientIn(within: <T>(work: () => T) => T): Promise<Socket> {
 }
 
 export async function benchOpenedAnswers(seconds: number): Promise<Row[]> {
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await using _internet = await Internet.connect(engine.id);
   await using _upstream = await startUpstream(engine);
   await createNetwork(engine, "n1");

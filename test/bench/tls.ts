@@ -25,7 +25,7 @@ export async function benchTls({ rounds }: Pick<Pace, "rounds">): Promise<Row[]>
   const folder = makeFolder("tls");
   const authority = await Authority.make(join(folder, "authority"));
   const { cert, key } = await authority.sign({ names: [`DNS:${NAME}`] });
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await using server = await startUnbound(engine, {
     address: ADDRESS,
     lines: [

@@ -33,7 +33,7 @@ let jobs = 0;
 let job: string;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   for (const network of ["front", "back"]) await createNetwork(engine, network);
   web = await runContainer(engine, { name: "web", networks: ["front"] });

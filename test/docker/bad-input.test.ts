@@ -30,7 +30,7 @@ let engine: Engine;
 const folder = makeFolder("bad");
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
 });
 after(async () => {
   await engine[Symbol.asyncDispose]();

@@ -63,7 +63,7 @@ test("a bundle has all files, and nothing that names what runs here", async () =
   for (const file of FILES) assert.ok(Object.keys(JSON.parse(textOf(path, `${file}.json`)) as object).length > 0, file);
   assert.match(
     textOf(path, "resolv-conf.txt"),
-    /^# container-1 \(engine\)\nsearch name-\d+\.name-\d+\.test\nnameserver 127\.0\.0\.11\n/m,
+    /^# container-1 \(engine\)\nnameserver 127\.0\.0\.11\nsearch name-\d+\.name-\d+\.test\n/m,
   );
   assert.match(textOf(path, "rules.txt"), /table ip dns11 \{[^]*dnat to 127\.0\.0\.11:/);
   assert.match(textOf(path, "README.txt"), /doctor\.txt +what dns11 doctor prints/);

@@ -40,7 +40,7 @@ class Fixture {
   }
 
   static async start(options: EngineOptions): Promise<Fixture> {
-    const engine = await startEngine(options);
+    const engine = await startEngine({ suite: "bookworm", ...options });
     const servers = await startScripted(engine, "ok", { addresses: SERVERS });
     await createNetwork(engine, "n1");
     return new Fixture(engine, servers, await runContainer(engine, { name: "client", networks: ["n1"] }));

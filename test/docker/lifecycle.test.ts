@@ -16,7 +16,7 @@ let web: Container;
 let client: Container;
 
 before(async () => {
-  engine = await startEngine({ liveRestore: true });
+  engine = await startEngine({ suite: "bookworm", liveRestore: true });
   await createNetwork(engine, "n1");
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
   client = await runContainer(engine, { name: "client", networks: ["n1"] });

@@ -24,7 +24,7 @@ let served: Container;
 let holders: LockHolder[];
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
   served = await runContainer(engine, { name: "served", networks: ["n1"] });

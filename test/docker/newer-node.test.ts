@@ -42,7 +42,7 @@ function ringsOf(pid: number): number {
 
 test("it serves, is replaced, and hands back after SIGKILL", async () => {
   const node = await newerNode();
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   const web = await runContainer(engine, { name: "web", networks: ["n1"] });
   const other = await runContainer(engine, { name: "other", networks: ["n1"] });

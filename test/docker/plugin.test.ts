@@ -29,7 +29,7 @@ const CLIENTS = ["/usr/bin/docker", "/usr/local/bin/docker"].filter((path) => ex
 const FIRST_WITH_SOCKET = 25;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "shop");
   await runContainer(engine, { name: "web", networks: ["shop"] });
   await runContainer(engine, { name: "db", networks: ["shop"] });

@@ -35,7 +35,7 @@ let db: Container;
 let instance: Dns11;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   for (const name of ["n1", "n2"]) await createNetwork(engine, name);
   web = await runContainer(engine, { name: "web", networks: ["n1"] });

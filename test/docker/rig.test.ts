@@ -85,7 +85,7 @@ await test("an engine inside a container serves its own containers", { skip }, a
 
 async function useInnerEngine(): Promise<Resources> {
   // An address that containers reach directly, unlike a loopback, where dockerd must forward for them.
-  await using engine = await startEngine({ resolvConf: "nameserver 10.53.0.1\n" });
+  await using engine = await startEngine({ suite: "bookworm", resolvConf: "nameserver 10.53.0.1\n" });
   await using upstream = await startUpstream(engine, { address: "10.53.0.1" });
   await createNetwork(engine, "outside");
   const neighbour = await runContainer(engine, { name: "neighbour", networks: ["outside"] });
@@ -142,7 +142,7 @@ await test("the upstream server replies as documented for each name", async () =
 });
 
 await test("an engine that cannot start leaves nothing behind", async () => {
-  await assert.rejects(startEngine({ args: ["--no-such-flag"] }), /no-such-flag/);
+  await assert.rejects(startEngine({ suite: "bookworm", args: ["--no-such-flag"] }), /no-such-flag/);
   assert.deepEqual(createdBy(process.pid), []);
 });
 
@@ -152,7 +152,7 @@ await test("a killed test leaves nothing behind", async () => {
   const program = `
     const { startEngine } = await import(${engine});
     const { runContainer } = await import(${container});
-    const engine = await startEngine();
+    const engine = await startEngine({ suite: "bookworm" });
     await runContainer(engine);
     console.log(JSON.stringify({ id: engine.id, folder: engine.folder }));
     setInterval(() => {}, 1000);

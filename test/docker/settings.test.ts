@@ -52,7 +52,7 @@ let files = 0;
 let names = 0;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   for (const [word, where] of Object.entries(SERVERS)) upstreams.set(word, await startUpstream(engine, where));
   for (const name of ["web", "backend"]) await createNetwork(engine, name);
   web = await runContainer(engine, { name: "web", networks: ["web"] });

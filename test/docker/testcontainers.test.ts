@@ -27,7 +27,7 @@ async function project(): Promise<string> {
 
 test("a rule for the label of testcontainers is there at the first query of containers that it starts", async () => {
   const folder = await project();
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await using _ = await startUpstream(engine);
   const image = await ensureImage(engine);
   await using instance = await startDns11(engine);

@@ -33,7 +33,7 @@ test("the feature of the page counts what a container asks", async () => {
   const compiled = await run("npx", ["tsc", "--incremental", "false", "-p", folder], { timeoutMs: 300_000 });
   assert.equal(compiled.code, 0, compiled.stdout);
 
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   const web = await runContainer(engine, { name: "web", networks: ["n1"] });
   await using instance = await startDns11(engine, {

@@ -83,7 +83,7 @@ export class Rig implements AsyncDisposable {
   }
 
   static async start(): Promise<Rig> {
-    const engine = await startEngine({ resolvConf: `nameserver ${HOSTS}\n` });
+    const engine = await startEngine({ suite: "bookworm", resolvConf: `nameserver ${HOSTS}\n` });
     try {
       return await Rig.#in(engine);
     } catch (error) {

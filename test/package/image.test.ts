@@ -33,7 +33,7 @@ let engine: Engine;
 let web: Container;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "shop");
   web = await runContainer(engine, { name: "web", networks: ["shop"] });
   await runContainer(engine, { name: "db", networks: ["shop"] });

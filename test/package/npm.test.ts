@@ -18,7 +18,7 @@ let engine: Engine;
 let inPackage: readonly string[] = [];
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "shop");
   await runContainer(engine, { name: "web", networks: ["shop"] });
 });

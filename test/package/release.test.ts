@@ -39,7 +39,7 @@ const folder = makeFolder("release");
 let engine: Engine;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
 });
 after(async () => await engine[Symbol.asyncDispose]());
 

@@ -37,7 +37,7 @@ let web: Container;
 let manager: ServiceManager;
 
 before(async () => {
-  engine = await startEngine({ liveRestore: true });
+  engine = await startEngine({ suite: "bookworm", liveRestore: true });
   await createNetwork(engine, "shop");
   web = await runContainer(engine, { name: "web", networks: ["shop"] });
   await runContainer(engine, { name: "db", networks: ["shop"] });

@@ -48,7 +48,7 @@ async function canPersist(web: Container): Promise<boolean> {
 
 /** Serves one container; says by what means, and how long its rules stay after SIGKILL. */
 async function serveOne(): Promise<boolean> {
-  await using engine = await startEngine();
+  await using engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   const web = await runContainer(engine, { name: "web", networks: ["n1"] });
   await using instance = await startDns11(engine, { env: WITHOUT_KEEPER });

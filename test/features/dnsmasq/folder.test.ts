@@ -55,7 +55,7 @@ let app: Container;
 const upstreams = new Map<string, Upstream>();
 
 before(async () => {
-  engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ suite: "bookworm", resolvConf: "nameserver 127.0.0.1\n" });
   for (const address of ["127.0.0.1", ...Object.values(SERVERS)])
     upstreams.set(address, await startUpstream(engine, { address }));
   await createNetwork(engine, "front");

@@ -27,7 +27,11 @@ export const parts: readonly FeaturePart[] = [
 
 // The host's server is dnsmasq.
 async function benchCapture(): Promise<Row[]> {
-  await using engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${RESOLVER}\n` });
+  await using engine = await startEngine({
+    suite: "bookworm",
+    hasControlGroup: true,
+    resolvConf: `nameserver ${RESOLVER}\n`,
+  });
   await makeNetworks(engine);
   await using _ = await startDnsmasq(engine, { address: RESOLVER, lines: OUTSIDE });
   return await benchMeans(engine, "capture", RESOLVER);
@@ -35,7 +39,11 @@ async function benchCapture(): Promise<Row[]> {
 
 // The host's server is systemd-resolved, whose server is dnsmasq.
 async function benchResolved(): Promise<Row[]> {
-  await using engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${STUB}\n` });
+  await using engine = await startEngine({
+    suite: "bookworm",
+    hasControlGroup: true,
+    resolvConf: `nameserver ${STUB}\n`,
+  });
   // systemd-resolved resolves nothing before a link has an address.
   await makeNetworks(engine);
   await using _ = await startDnsmasq(engine, { address: UPSTREAM, lines: OUTSIDE });

@@ -47,7 +47,12 @@ let config: string;
 let files: string;
 
 before(async () => {
-  engine = await startEngine({ hasControlGroup: true, liveRestore: true, resolvConf: `nameserver ${STUB}\n` });
+  engine = await startEngine({
+    suite: "bookworm",
+    hasControlGroup: true,
+    liveRestore: true,
+    resolvConf: `nameserver ${STUB}\n`,
+  });
   upstream = await startUpstream(engine, { address: UPSTREAM });
   clients = await HostClients.prepare(engine);
   await createNetwork(engine, "n1", { subnet: "172.30.16.0/20" });

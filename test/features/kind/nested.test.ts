@@ -25,7 +25,7 @@ let inner: InnerEngine;
 
 before(async () => {
   if (skip !== false) return;
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "outside");
   outer = await runContainer(engine, { name: "outer", networks: ["outside"] });

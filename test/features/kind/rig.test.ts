@@ -27,7 +27,7 @@ let upstream: Upstream;
 let web: Container;
 
 before(async () => {
-  engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
+  engine = await startEngine({ suite: "bookworm", resolvConf: `nameserver ${UPSTREAM}\n` });
   upstream = await startUpstream(engine, { address: UPSTREAM });
   await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });
   web = await runContainer(engine, { name: "web", networks: [NETWORK] });

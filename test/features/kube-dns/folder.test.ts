@@ -21,7 +21,7 @@ let engine: Engine;
 let app: Container;
 
 before(async () => {
-  engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ suite: "bookworm", resolvConf: "nameserver 127.0.0.1\n" });
   for (const address of ["127.0.0.1", ...Object.values(SERVERS)])
     upstreams.set(address, await startUpstream(engine, { address }));
   await createNetwork(engine, "front");

@@ -20,7 +20,7 @@ let instance: Dns11;
 let place: readonly string[];
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "n1");
   app = await runContainer(engine, { name: "app", networks: ["n1"] });

@@ -33,7 +33,7 @@ let box: Container;
 
 before(async () => {
   if (skip !== false) return;
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "outside");
   outer = await runContainer(engine, { name: "outer", networks: ["outside"] });

@@ -26,7 +26,7 @@ let instance: Dns11;
 let socketPath: string;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   app = await runContainer(engine, { name: "app", networks: ["n1"] });
   other = await runContainer(engine, { name: "other", networks: ["n1"] });

@@ -28,7 +28,7 @@ let instance: Dns11;
 let socket: string;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   app = await runContainer(engine, { name: "app", networks: ["n1"] });
   await runContainer(engine, { name: "db", networks: ["n1"] });

@@ -26,7 +26,7 @@ let path = "";
 let original = "";
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   writeFileSync(
     join(engine.folder, "daemon.json"),
     JSON.stringify({ runtimes: { "runsc-ptrace": await gvisorRuntime(engine.folder) } }),

@@ -35,7 +35,7 @@ let config: string;
 let instance: Dns11;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   machine = await addMachine(engine, {
     hostName: "printer",

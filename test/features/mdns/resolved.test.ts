@@ -40,7 +40,7 @@ let instance: Dns11;
 let folder: string;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   machine = await addMachine(engine, { hostName: "printer" });
   await createNetwork(engine, "shop");
   app = await runContainer(engine, { name: "app", networks: ["shop"] });

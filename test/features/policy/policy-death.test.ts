@@ -45,7 +45,7 @@ let asked = 0;
 
 before(async () => {
   writeFileSync(file, ENFORCED);
-  engine = await startEngine({ liveRestore: true });
+  engine = await startEngine({ suite: "bookworm", liveRestore: true });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "agents");
   await createNetwork(engine, "open");

@@ -26,7 +26,7 @@ const TRIES = 2 * BURST;
 
 for (const mode of [[], ["--strict"]]) {
   test(`what leaves the machine is the same for all, once in a while, and counted ${mode.join("")}`, async (t) => {
-    await using engine = await startEngine();
+    await using engine = await startEngine({ suite: "bookworm" });
     await using upstream = await startUpstream(engine);
     await createNetwork(engine, "agents");
     const [agent, other] = [

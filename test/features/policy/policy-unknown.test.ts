@@ -38,7 +38,7 @@ policies:
 const SETTLED_MS = 2_000;
 
 before(async () => {
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   proxy = await EngineProxy.start(engine);
   internet = await Internet.connect(engine.id);
   upstream = await startUpstream(engine);

@@ -53,7 +53,7 @@ policies:
 
 before(async () => {
   writeFileSync(file, POLICIES);
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   for (const network of ["agents", "open"]) await createNetwork(engine, network);
   agent = await runContainer(engine, { name: "agent", networks: ["agents"] });

@@ -9,7 +9,7 @@ export interface Pair {
 }
 
 export async function startPair(): Promise<Pair> {
-  const engine = await startEngine();
+  const engine = await startEngine({ suite: "bookworm" });
   await createNetwork(engine, "n1");
   const web = await runContainer(engine, { name: "web", networks: ["n1"] });
   const client = await runContainer(engine, { name: "client", networks: ["n1"] });

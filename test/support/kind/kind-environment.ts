@@ -32,7 +32,7 @@ export interface KindEnvironmentOptions extends EngineOptions {
 
 export async function startKindEnvironment(options: KindEnvironmentOptions = {}): Promise<KindEnvironment> {
   const { withKeeper = false, ...others } = options;
-  const engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n`, ...others });
+  const engine = await startEngine({ suite: "bookworm", resolvConf: `nameserver ${UPSTREAM}\n`, ...others });
   try {
     const upstream = await startUpstream(engine, { address: UPSTREAM });
     await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });

@@ -45,7 +45,7 @@ let other: Container;
 
 before(async () => {
   writeFileSync(file, SETTINGS);
-  engine = await startEngine();
+  engine = await startEngine({ suite: "bookworm" });
   upstream = await startUpstream(engine);
   for (const network of ["agents", "open"]) await createNetwork(engine, network);
   free = await runContainer(engine, { name: "free", networks: ["open"], labels: { team: "a" } });
