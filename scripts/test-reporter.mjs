@@ -18,6 +18,8 @@ export const COUNTS = /** @type {const} */ (["tests", "suites", "pass", "fail", 
 /** Of each file, where several share a process, by its path; with its duration in seconds. @typedef {Record<string, Costs & { readonly wall: number }>} FileCosts */
 /** @typedef {{ readonly counts: Counts, readonly failures: string, readonly costs?: Costs, readonly files?: FileCosts }} FileReport */
 
+/** So long may what is left of a failed test take to end. */
+const LEFT_OPEN_MS = 5000;
 const COUNT = new RegExp(`^(${COUNTS.join("|")}|duration_ms) ([\\d.]+)$`);
 
 /** @param {AsyncIterable<import("node:test/reporters").TestEvent>} events */
@@ -27,7 +29,9 @@ export default async function* report(events) {
   const spec = new Spec().setEncoding("utf8");
   const counts = noCounts();
   const seen = [];
+  const end = new EndOfFailed();
   for await (const event of events) {
+    end.note(event);
     if (event.type === "test:fail" && event.data.details.type !== "suite") {
       const evidence = Reflect.get(globalThis, EVIDENCE)?.() ?? "";
       if (evidence !== "") seen.push(`What "${event.data.name}" saw last:\n${evidence}\n`);
@@ -40,6 +44,31 @@ export default async function* report(events) {
   // It prints the failures at the end.
   spec.end();
   yield `${MARK}${JSON.stringify({ counts, failures: [spec.read() ?? "", ...seen].join("\n"), costs: costs(), ...(Object.keys(files).length > 0 ? { files } : {}) })}\n`;
+}
+
+/**
+ * A test that fails may leave open what it would have closed, such as a socket, and the process would wait for that until it is killed: then
+ * nobody learns what has failed. It is ended once no test is left. One whose tests all pass closes what it opens.
+ */
+class EndOfFailed {
+  #left = 0;
+  #isFailed = false;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer;
+
+  /** @param {import("node:test/reporters").TestEvent} event */
+  note({ type }) {
+    clearTimeout(this.#timer);
+    if (type === "test:enqueue") this.#left++;
+    if (type === "test:pass" || type === "test:fail") this.#left--;
+    if (type === "test:fail") this.#isFailed = true;
+    if (!this.#isFailed || this.#left > 0) return;
+    this.#timer = setTimeout(() => {
+      // Node's runner reports when the process has nothing more to do.
+      process.emit("beforeExit", 1);
+      setTimeout(() => process.exit(1), LEFT_OPEN_MS).unref();
+    }, LEFT_OPEN_MS).unref();
+  }
 }
 
 /** @type {FileCosts} */
