@@ -11,7 +11,7 @@ const settings = {
     path("/etc/dns11/records"),
     undefined,
     "folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs",
-    { flag: "records-dir <folder>", needsEngine: true },
+    { flag: "records-dir <folder>" },
   ),
 };
 

@@ -21,12 +21,11 @@ test("a node resolves declared names, and what becomes of them", async () => {
   const folder = makeFolder("records");
   const files = makeFolder("files");
   const config = join(folder, "dns11.yaml");
-  const declare = (address: string): void =>
-    writeFileSync(config, `version: 1\nrecords: {own.test: ${address}}\nrecords-dir: ${files}\n`);
+  const declare = (address: string): void => writeFileSync(config, `version: 1\nrecords: {own.test: ${address}}\n`);
   declare("192.0.2.1");
   writeFileSync(join(files, "a.hosts"), "192.0.2.7 file.test\n");
   await using rig = await startSimulatedNetwork({ rules: "iptables-nft" });
-  const words = ["run", "--in-node", "--config", config, "--state-dir", join(folder, "state")];
+  const words = ["run", "--in-node", "--config", config, "--records-dir", files, "--state-dir", join(folder, "state")];
   const [command = "", ...rest] = [...rig.node.prefix, process.execPath, PROGRAM, ...words];
   const child = spawn(command, rest, {
     stdio: "ignore",
