@@ -1,4 +1,4 @@
-/** For docs/codes.md: what to do about errors whose texts do not say so, and what messages of the log mean. */
+/** For docs/codes.md, what to do about errors whose texts do not say so; for docs/log-messages.md, what messages of the log mean. */
 export const EXPLANATIONS = {
   errors: {
     HOST_DOMAIN_TAKEN:

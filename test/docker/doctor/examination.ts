@@ -21,8 +21,7 @@ export let engine: Engine;
 export const folder = makeFolder("doctor");
 
 before(async () => {
-  // Containers of a newer engine take less processor time.
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
   await startUpstream(engine, { address: UPSTREAM });
   await createNetwork(engine, NETWORK, { subnet: "10.88.0.0/24" });
   await createNetwork(engine, "closed", { internal: true });
