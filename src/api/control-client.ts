@@ -44,7 +44,7 @@ export interface ContainersRequest {
 }
 
 /** A filter for queries; without any field it matches all. */
-export interface QueriesRequest extends ContainersRequest {
+interface QueriesRequest extends ContainersRequest {
   /** A pattern for the name, with `*` and `?`. */
   readonly name?: string;
   /** Response codes, separated by commas. */

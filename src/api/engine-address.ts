@@ -13,7 +13,7 @@ const DEFAULT_SOCKET = "/var/run/docker.sock";
 /** The source of an address that nobody has named. */
 export const BY_DEFAULT = "the default";
 
-export interface EngineAddress {
+interface EngineAddress {
   readonly socketPath: string;
   /** Where the address comes from, for messages. */
   readonly source: string;

@@ -29,7 +29,7 @@ export interface RelayLimits {
   readonly stallMs?: number;
 }
 
-export interface RelayedRequest {
+interface RelayedRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;

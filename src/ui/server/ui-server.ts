@@ -42,7 +42,7 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   CONTROL_PERMISSION: 403,
 };
 
-export interface UiServerParts {
+interface UiServerParts {
   readonly port: number;
   readonly socketPath: string;
   readonly files: PageFiles;

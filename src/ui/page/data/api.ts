@@ -20,7 +20,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly body?: object;
   /** Called before the first line, which may come much later. */
   readonly onOpen?: () => void;

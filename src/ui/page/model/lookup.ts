@@ -24,7 +24,7 @@ export interface Lookup {
 }
 
 /** What a line says. */
-export interface LookupText {
+interface LookupText {
   readonly types: string;
   readonly result: string;
   readonly how: string;
