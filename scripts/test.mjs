@@ -60,6 +60,7 @@ const REST = [
   "features/etcd/publishing",
   "features/host-names/host-resolved",
   "features/host-names/host-resolvers",
+  "features/mdns/resolved",
   "docker/firewall-page",
   "docker/recipes",
   // Everything compiled again: without each feature, and with the one of docs/internals.

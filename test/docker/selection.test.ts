@@ -19,7 +19,7 @@ let engine: Engine;
 const shared = new SharedDns11(() => engine);
 
 before(async () => {
-  engine = await startEngine({ suite: "trixie" });
+  engine = await startEngine();
   await createNetwork(engine, "n1");
   await createNetwork(engine, "n2");
   const label = (value: string): { labels: Record<string, string> } => ({ labels: { "io.dns11.enable": value } });
