@@ -39,7 +39,7 @@ export async function withServers(
   options: Pick<Bench, "ours" | "pace" | "endMs">,
   work: (bench: Bench) => Promise<void>,
 ): Promise<Tally> {
-  await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
+  await using engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
   await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: UPSTREAM_LINES });
   const tally = new Tally();
   tally.engine = engine.version;

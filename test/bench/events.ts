@@ -15,7 +15,7 @@ const NETWORK = "n1";
 const STARTS = 100;
 
 export async function benchEvents(): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   await createNetwork(engine, NETWORK);
   await using instance = await startDns11(engine);
   const client = await runContainer(engine, { name: "client", networks: [NETWORK] });

@@ -80,7 +80,7 @@ const TRIALS: readonly Trial[] = [
 ];
 
 export async function benchFailover(): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   await createNetwork(engine, "n1");
   await using instance = await startDns11(engine);
   const rows: Row[] = [];

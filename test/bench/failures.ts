@@ -17,7 +17,7 @@ const COMMANDS = 10;
 const LISTED_MAX_MS = 1_000;
 
 export async function benchFailures(): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+  await using engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   await using _upstream = await startUpstream(engine);
   for (const name of ["front", "back"]) await createNetwork(engine, name);
   const api = await runContainer(engine, { name: "api", networks: ["front"] });

@@ -25,8 +25,8 @@ type Answers = "kernel" | "process";
 type Asker = { readonly client: Container; readonly file: string; readonly pid: number };
 
 export async function benchFirstAnswers(pace: Pace): Promise<Row[]> {
-  await using kernelEngine = await startEngine({ suite: "forky" });
-  await using processEngine = await startEngine({ suite: "forky" });
+  await using kernelEngine = await startEngine();
+  await using processEngine = await startEngine();
   await using byKernel = await startBeside(kernelEngine, "kernel");
   await using byProcess = await startBeside(processEngine, "process");
   const kernel = await askerOf(kernelEngine, byKernel);

@@ -17,7 +17,7 @@ const MIB = 2 ** 20;
 type Memory = { readonly resident: number; readonly anonymous: number };
 
 export async function benchMemory(): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   const rows = rowsOf("nothing", await lowestOf(engine), { resident: 65 * MIB, anonymous: 22 * MIB });
   await createNetwork(engine, NETWORK);
   for (let index = 0; index < CONTAINERS; index++) {

@@ -49,7 +49,7 @@ export async function benchNames(pace: Pace): Promise<Row[]> {
 }
 
 async function startNames(): Promise<Engine> {
-  const engine = await startEngine({ suite: "forky" });
+  const engine = await startEngine();
   await createNetwork(engine, "names");
   return engine;
 }

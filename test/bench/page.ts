@@ -32,7 +32,7 @@ type Side = (typeof SIDES)[number];
 type Figures = { perSecond: number[]; cpuShare: number[] };
 
 export async function benchPage(): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   const containers = await startContainers(engine, CONTAINERS);
   const client = containers[0] as Container;
   const file = join(engine.folder, "page-queries");

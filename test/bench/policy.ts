@@ -28,7 +28,7 @@ const POLICIES: Readonly<Record<string, string>> = {
 };
 
 export async function benchPolicy(pace: Pace): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   await using _ = await startUpstream(engine);
   for (const network of ["n1", "n2"]) await createNetwork(engine, network);
   const app = await runContainer(engine, { name: "app", networks: ["n1"] });

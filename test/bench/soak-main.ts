@@ -64,7 +64,7 @@ console.log(JSON.stringify(summary));
 process.exit(summary.isOk ? 0 : 1);
 
 async function soak(): Promise<Summary> {
-  await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
+  await using engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
   const zones = ['local-zone: "cached.test." redirect', 'local-data: "cached.test. 3600 A 192.0.2.1"'];
   // A TTL of 0 makes every query a cache miss.
   const missed = ['local-zone: "missed.test." redirect', 'local-data: "missed.test. 0 A 192.0.2.2"'];

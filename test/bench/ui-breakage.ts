@@ -20,7 +20,7 @@ const SEEN_MAX_MS = 2_000;
 const PAUSE_MAX_MS = 1_000;
 
 export async function benchBreakage(browser: Browser): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+  await using engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   await using _upstream = await startUpstream(engine);
   for (const name of ["front", "back"]) await createNetwork(engine, name);
   const api = await runContainer(engine, { name: "api", networks: ["front", "back"] });

@@ -30,7 +30,7 @@ let dns11: Dns11;
 let host: ScriptedServers;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${HOST_SERVER}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${HOST_SERVER}\n` });
   await createNetwork(engine, "n1");
   await createNetwork(engine, "dark", { internal: true });
   host = await startScripted(engine, LASTING + "count", { addresses: [HOST_SERVER] });

@@ -24,7 +24,7 @@ let stopped: Container;
 const apis: Container[] = [];
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   upstream = await startUpstream(engine);
   for (const name of ["shop_front", "shop_back", "other_default"]) await createNetwork(engine, name);
   web = await composed("web", ["shop_front"]);

@@ -35,7 +35,7 @@ let broken: ScriptedServers;
 let brokenDark: ScriptedServers;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   upstream = await startUpstream(engine);
   await createNetwork(engine, "shop");
   await createNetwork(engine, "inside", { internal: true });

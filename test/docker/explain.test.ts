@@ -32,7 +32,7 @@ const shared = new SharedDns11(() => engine);
 
 before(async () => {
   writeFileSync(config, "version: 1\ndns: [host, /lan/]\n");
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${HOST_SERVER}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${HOST_SERVER}\n` });
   upstream = await startUpstream(engine);
   for (const name of ["n1", "n2", "br.net1"]) await createNetwork(engine, name);
   await createNetwork(engine, "inside", { internal: true });

@@ -20,7 +20,7 @@ let instance: Dns11;
 let web: Container;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\noptions timeout:1 attempts:1\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\noptions timeout:1 attempts:1\n` });
   upstream = await startUpstream(engine, { address: UPSTREAM });
   clients = await HostClients.prepare(engine);
   await engine.docker("network", "create", "--ipv6", "--subnet", "2001:db8:5::/64", "n1");

@@ -42,7 +42,7 @@ const shared = new SharedDns11(() => engine);
 
 before(async () => {
   // Containers of a newer engine take less processor time.
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   hosts = await startUpstream(engine, { address: "127.0.0.1" });
   redis = await startUpstream(engine, REDIS);
   await createNetwork(engine, "net");

@@ -19,7 +19,7 @@ let instance: Dns11;
 let web: Container;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   upstream = await startUpstream(engine);
   await createNetwork(engine, "n1");
   web = await runContainer(engine, { name: "web", networks: ["n1"] });

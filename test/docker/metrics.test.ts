@@ -49,7 +49,7 @@ let second: Dns11 | undefined;
 let settings: string;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${SERVER}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${SERVER}\n` });
   await createNetwork(engine, "n1");
   client = await runContainer(engine, { name: "client", networks: ["n1"] });
   dns11 = await startDns11(engine, { args: ["--metrics-addr", "127.0.0.1:0"] });

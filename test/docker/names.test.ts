@@ -20,7 +20,7 @@ let db: Container;
 let linked: Container;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   upstream = await startUpstream(engine);
   await createNetwork(engine, "n1");
   await createNetwork(engine, "n2", { ipv6: true, subnet6: "fd11:2::/64" });

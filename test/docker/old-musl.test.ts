@@ -30,7 +30,7 @@ let policed: Container;
 const shared = new SharedDns11(() => engine);
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${SERVER}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${SERVER}\n` });
   const names = ["start.test", ...LINKS];
   await startDnsmasq(engine, {
     address: SERVER,

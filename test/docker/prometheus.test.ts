@@ -29,7 +29,7 @@ let client: Container;
 let prometheus: Prometheus;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${SERVER}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${SERVER}\n` });
   upstream = await startUpstream(engine, { address: SERVER });
   await createNetwork(engine, "n1");
   client = await runContainer(engine, { name: "client", networks: ["n1"] });

@@ -82,7 +82,7 @@ const shared = new SharedDns11(() => engine);
 const servers: { readonly server: string; readonly container: Container; readonly direct: readonly string[] }[] = [];
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${DNSMASQ}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${DNSMASQ}\n` });
   await startDnsmasq(engine, { address: DNSMASQ, lines: DNSMASQ_LINES });
   await startUnbound(engine, { address: UNBOUND, lines: UNBOUND_LINES });
   await createNetwork(engine, "n1");

@@ -29,7 +29,7 @@ const NOTHING = "services: { app: { image: busybox, command: sleep infinity } }\
 let engine: Engine;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   const caddy = await unpacked("caddy", "usr/bin/caddy");
   const applets = ["httpd", "hostname", "nslookup"];
   await ensureImage(engine, busyboxWith("busybox", {}, applets));

@@ -28,7 +28,7 @@ const shared = new SharedDns11(() => engine);
 
 before(async () => {
   const resolvConf = HOST_SERVERS.map((address) => `nameserver ${address}\n`).join("");
-  engine = await startEngine({ suite: "forky", resolvConf });
+  engine = await startEngine({ resolvConf });
   await createNetwork(engine, "n1");
   host = await startScripted(engine, "count", { addresses: HOST_SERVERS });
 });

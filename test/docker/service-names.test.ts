@@ -23,7 +23,7 @@ let early: Container;
 let instance: Dns11;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "shared");
   shopDb = await service("shop", "db");

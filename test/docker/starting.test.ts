@@ -27,7 +27,7 @@ const shared = new SharedDns11(() => engine);
 const folder = mkdtempSync(join(tmpdir(), "d11-starting-"));
 
 before(async () => {
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   upstream = await startUpstream(engine);
   await createNetwork(engine, "app", { subnet: "172.30.0.0/24" });
   image = await ensureImage(engine);

@@ -49,7 +49,7 @@ const fresh = (): string => `n${(names += 1)}.ok.test`;
 before(async () => {
   authority = await Authority.make(join(folder, "authority"));
   const foreign = await Authority.make(join(folder, "foreign"));
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${PLAIN}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${PLAIN}\n` });
   for (const address of [UNBOUND, DNSDIST, KRESD].map((each) => each.address)) {
     const certificate = await authority.sign({ names: [`DNS:${NAME}`, `IP:${address}`] });
     if (address === UNBOUND.address) await unboundAt(address, certificate);

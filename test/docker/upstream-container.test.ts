@@ -31,7 +31,7 @@ describe("a container as an upstream server", () => {
   let names = 0;
 
   before(async () => {
-    engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${HOSTS}\n` });
+    engine = await startEngine({ resolvConf: `nameserver ${HOSTS}\n` });
     host = await startUpstream(engine, { address: HOSTS });
     await createNetwork(engine, "front");
     await createNetwork(engine, "infra", { subnet: "10.77.0.0/24" });

@@ -115,7 +115,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    this.#engine = await startEngine({ suite: "forky" });
+    this.#engine = await startEngine();
     await createNetwork(this.#engine, "n1");
     this.#container = await runContainer(this.#engine, { name: "client", networks: ["n1"] });
     this.#clock = new SteppedClock(join(this.#folder, "clock"));

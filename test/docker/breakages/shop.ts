@@ -55,7 +55,7 @@ export class Shop implements AsyncDisposable {
 
   /** `networks` are those that no project has in its file. */
   static async open(networks: readonly string[] = [], args: readonly string[] = []): Promise<Shop> {
-    const engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+    const engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
     const upstream = await startUpstream(engine);
     for (const name of networks) await createNetwork(engine, name);
     const project = await ComposeProject.create(engine, NAME);

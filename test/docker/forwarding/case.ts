@@ -30,7 +30,7 @@ export class Forwarding {
   // Started before the first test of the file, and ended after the last one.
   constructor() {
     before(async () => {
-      this.#engine = await startEngine({ suite: "forky" });
+      this.#engine = await startEngine();
       await createNetwork(this.#engine, "n1");
       this.#dns11 = await startDns11(this.#engine);
     });

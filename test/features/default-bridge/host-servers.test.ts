@@ -27,7 +27,7 @@ let ofHost: Container;
 let names = 0;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${FIRST}\n` });
+  engine = await startEngine({ resolvConf: `nameserver ${FIRST}\n` });
   servers = await startScripted(engine, "ok", { addresses: SERVERS });
   plain = await runContainer(engine, { name: "plain" });
   given = await runContainer(engine, { name: "given", args: ["--dns", OTHER] });

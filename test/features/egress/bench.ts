@@ -79,7 +79,7 @@ async function connectNamespaces(host: Netns, container: Netns): Promise<void> {
 
 // Processor time of dns11 for the same queries, while it notes what it answers and while it does not.
 async function perQuery(pace: Pace): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   await using _upstream = await startUpstream(engine);
   await createNetwork(engine, "n1");
   const app = await runContainer(engine, { name: "app", networks: ["n1"] });

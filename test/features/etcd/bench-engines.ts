@@ -26,8 +26,8 @@ const QUERIES = 500;
 const ZONE = "cluster.test";
 
 export async function benchEtcdEngines(): Promise<Row[]> {
-  await using one = await startEngine({ suite: "forky" });
-  await using two = await startEngine({ suite: "forky" });
+  await using one = await startEngine();
+  await using two = await startEngine();
   await using _wire = await connectByWire(
     new Map([
       [one.id, "192.168.78.1/24"],

@@ -31,7 +31,7 @@ let instance: Dns11;
 let client: Container;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   upstream = await startUpstream(engine);
   // Little space, so that it can be filled.
   etcd = await startEtcd(engine, { args: ["--quota-backend-bytes=8388608"] });

@@ -59,8 +59,8 @@ before(async () => {
   // The second one is a host that resolves names itself.
   const hasControlGroup = true;
   const [m1, m2] = await Promise.all([
-    startEngine({ suite: "forky" }),
-    startEngine({ suite: "forky", hasControlGroup, resolvConf: "nameserver 127.0.0.1\n" }),
+    startEngine(),
+    startEngine({ hasControlGroup, resolvConf: "nameserver 127.0.0.1\n" }),
   ]);
   engines = { m1, m2 };
   apart = await Promise.all([Netns.create(), Netns.create(), Netns.create()]);

@@ -26,7 +26,7 @@ let upstream: Upstream;
 let address: string;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", hasControlGroup: true, resolvConf: `nameserver ${UPSTREAM}\n` });
+  engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${UPSTREAM}\n` });
   upstream = await startUpstream(engine, { address: UPSTREAM });
   clients = await HostClients.prepare(engine);
   await createNetwork(engine, "n1");

@@ -36,7 +36,7 @@ let modest: Container;
 const shared = new SharedDns11(() => engine);
 
 before(async () => {
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   await createNetwork(engine, "n1");
   await createNetwork(engine, "n2");
   web = await runContainer(engine, { name: "web", networks: [{ name: "n1", aliases: ["shared"] }] });

@@ -37,7 +37,7 @@ export const parts: readonly FeaturePart[] = [
 ];
 
 async function benchLab(pace: Pace): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   await createNetwork(engine, "n1");
   const app = await runContainer(engine, { name: "app", networks: ["n1"] });
   await runContainer(engine, { name: "web", networks: ["n1"] });

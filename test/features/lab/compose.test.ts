@@ -20,7 +20,7 @@ let instance: Dns11;
 let dns: Suite;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   shop = await ComposeProject.create(engine, "shop");
   for (const service of ["app", "db", "cache"]) shop.set(service, { init: true, command: ["sleep", "infinity"] });
   await shop.up("--scale", "app=2");

@@ -34,7 +34,7 @@ export const parts: readonly FeaturePart[] = [
 ];
 
 async function benchListener(pace: Pace): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   await createNetwork(engine, "n1");
   const web = await runContainer(engine, { name: "web", networks: ["n1"] });
   const client = await runContainer(engine, { name: "client", networks: ["n1"] });

@@ -31,7 +31,7 @@ let plain: Container;
 let instance: Dns11;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", daemonJson: { dns: [LISTENER] } });
+  engine = await startEngine({ daemonJson: { dns: [LISTENER] } });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "shop");
   db = await runContainer(engine, { name: "db", networks: ["shop"] });

@@ -20,7 +20,7 @@ export const parts: readonly FeaturePart[] = [
 ];
 
 async function starts(pace: Pace): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   const image = await ensureImage(engine);
   await createNetwork(engine, "plain");
   await using instance = await startDns11(engine, { env: { DNS11_LISTENER: "true", DNS11_EGRESS: "true" } });

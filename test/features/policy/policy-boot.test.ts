@@ -43,7 +43,7 @@ const file = join(folder, "dns11.yaml");
 
 before(async () => {
   writeFileSync(file, SETTINGS);
-  engine = await startEngine({ suite: "forky", daemonJson: { dns: [LISTENER_ADDRESSES.ipv4] } });
+  engine = await startEngine({ daemonJson: { dns: [LISTENER_ADDRESSES.ipv4] } });
   upstream = await startUpstream(engine);
   outside = await startUpstream(engine, { address: OUTSIDE });
   await createNetwork(engine, "agents");

@@ -34,7 +34,7 @@ const USUAL = `${HEAD}policies:
 before(async () => {
   writeFileSync(file, USUAL);
   // The other file about policies runs on the oldest one.
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   upstream = await startUpstream(engine);
   for (const network of ["agents", "open"]) await createNetwork(engine, network);
   agent = await runContainer(engine, { name: "agent", networks: ["agents"] });

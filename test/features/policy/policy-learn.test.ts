@@ -34,7 +34,7 @@ let folder: string;
 let settings: string;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky" });
+  engine = await startEngine();
   upstream = await startUpstream(engine);
   internet = await Internet.connect(engine.id);
   const project = await ComposeProject.create(engine, "shop");

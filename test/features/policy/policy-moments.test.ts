@@ -37,7 +37,7 @@ const folder = mkdtempSync(join(tmpdir(), "d11-policy-moments-"));
 before(async () => {
   const file = join(folder, "dns11.yaml");
   writeFileSync(file, SETTINGS);
-  engine = await startEngine({ suite: "forky", daemonJson: { dns: [LISTENER_ADDRESSES.ipv4] } });
+  engine = await startEngine({ daemonJson: { dns: [LISTENER_ADDRESSES.ipv4] } });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "agents");
   instance = await startDns11(engine, { args: ["--config", file] });

@@ -22,7 +22,7 @@ const STEADY_PER_SECOND = 500;
 export const parts: readonly FeaturePart[] = [["swarm", "Names of a swarm service", benchSwarm]];
 
 async function benchSwarm(): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
+  await using engine = await startEngine();
   await initSwarm(engine);
   await createOverlay(engine, "mesh");
   await createService(engine, "web", { networks: ["mesh"] });

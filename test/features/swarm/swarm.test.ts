@@ -37,7 +37,7 @@ let docker: Ports;
 const shared = new SharedDns11(() => engine);
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", liveRestore: false, resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ liveRestore: false, resolvConf: "nameserver 127.0.0.1\n" });
   upstream = await startUpstream(engine);
   await initSwarm(engine);
   // With IPv6 addresses, which Docker tells nobody: each machine chooses them for itself.

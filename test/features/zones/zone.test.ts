@@ -25,7 +25,7 @@ let instance: Dns11;
 let client: Container;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
+  engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   upstream = await startUpstream(engine);
   await createNetwork(engine, "dev_default", { subnet: "172.30.0.0/16" });
   await runMember("mybank", 1, MYBANK, { "io.dns11.ports": "http=80,dns=53/udp" });
