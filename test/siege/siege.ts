@@ -8,7 +8,7 @@ import { scopeOf } from "../../src/kernel/libc.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { DockerClient, type DockerHost } from "../support/engine/docker-host.ts";
+import { type DockerHost, EngineAtSocket } from "../support/engine/docker-host.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { PacketSocket } from "../support/packets/frames.ts";
@@ -16,7 +16,6 @@ import { type HostileParts, type LinkEnd, MARK } from "../support/packets/hostil
 import { check, stdoutOf } from "../support/program/command.ts";
 import { type Dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { GoingCommand } from "../support/program/going-command.ts";
-import { deleteAt, getJson, postJson } from "../support/program/unix-http.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import { Internet, connectTo } from "../support/rig/internet.ts";
 import { addAddress } from "../support/rig/netns.ts";
@@ -214,15 +213,7 @@ export class Siege implements AsyncDisposable {
     this.#sandbox = new GoingCommand(["sandbox", ...place, "--policy", file, "--", ...command]);
     await this.#sandbox.says(/socket unix:\S+\n/);
     const [, path = ""] = /socket unix:\/\/(\S+)\n/.exec(this.#sandbox.out) ?? [];
-    const client = new DockerClient(path);
-    this.#host = {
-      docker: async (...args) => await client.check(args),
-      dockerCommand: async (args, options) => await client.run(args, options),
-      api: async (at) => await getJson(path, at),
-      post: async (at, json = {}) => await postJson(path, at, json),
-      delete: async (at) => await deleteAt(path, at),
-      exec: async (program, args, options) => await this.engine.exec(program, args, options),
-    };
+    this.#host = new EngineAtSocket(path);
   }
 
   // An allowed name and an allowed connection, by the same way as everything else.

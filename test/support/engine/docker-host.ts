@@ -5,6 +5,7 @@
 import { dirname, join } from "node:path";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { run, stdoutOf } from "../program/command.ts";
+import { deleteAt, getJson, postJson } from "../program/unix-http.ts";
 
 export interface DockerHost {
   /** Output of the docker command without the trailing newline; throws with its error output if it fails. */
@@ -19,22 +20,39 @@ export interface DockerHost {
   exec(command: string, args?: readonly string[], options?: CommandOptions): Promise<CommandResult>;
 }
 
-/** The machine's docker command with one socket. */
-export class DockerClient {
+/** An engine at a socket of this machine, with the machine's docker command. */
+export class EngineAtSocket implements DockerHost {
   readonly socketPath: string;
 
   constructor(socketPath: string) {
     this.socketPath = socketPath;
   }
 
-  async run(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  async docker(...args: string[]): Promise<string> {
+    return stdoutOf(await this.dockerCommand(args), `docker ${args.join(" ")}`).trimEnd();
+  }
+
+  async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
     // Ignore the docker settings of the person who runs the tests.
     const config = join(dirname(this.socketPath), "docker-client");
     const env = { ...options.env, DOCKER_CONFIG: config, DOCKER_CONTEXT: undefined, DOCKER_API_VERSION: undefined };
     return await run("docker", ["-H", `unix://${this.socketPath}`, ...args], { ...options, env });
   }
 
-  async check(args: readonly string[], options: CommandOptions = {}): Promise<string> {
-    return stdoutOf(await this.run(args, options), `docker ${args.join(" ")}`).trimEnd();
+  async api(path: string): Promise<unknown> {
+    return await getJson(this.socketPath, path);
+  }
+
+  async post(path: string, json: unknown = {}): Promise<unknown> {
+    return await postJson(this.socketPath, path, json);
+  }
+
+  async delete(path: string): Promise<void> {
+    await deleteAt(this.socketPath, path);
+  }
+
+  /** Runs a program on the machine, whose process ids are the engine's. */
+  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    return await run(command, args, options);
   }
 }

@@ -9,7 +9,7 @@ import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { run } from "../program/command.ts";
 import { Daemon } from "../program/daemon.ts";
 import { ControlGroup } from "./control-group.ts";
-import { DockerClient, type DockerHost } from "./docker-host.ts";
+import { EngineAtSocket } from "./docker-host.ts";
 import { EngineHost } from "./engine-host.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
@@ -18,7 +18,6 @@ import { inNetns, makeNetns, uniqueName } from "../rig/netns.ts";
 import { hold, removeTracked } from "../rig/reaper.ts";
 import { countStart } from "../rig/started.ts";
 import { GIVEN_ARGS, rootfsOf, type Suite } from "./suite.ts";
-import { deleteAt, getJson, postJson } from "../program/unix-http.ts";
 
 export interface EngineOptions {
   /** By default the newest, which most users have, and whose containers take two thirds of the processor time that those of 20.10 do. */
@@ -59,26 +58,23 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   }
 }
 
-export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
+export class Engine extends EngineAtSocket implements AsyncDisposable, NetworkContext {
   readonly id: string;
   readonly folder: string;
-  readonly socketPath: string;
   readonly execRoot: string;
   readonly dataRoot: string;
   /** A process in the engine's network and mount namespaces that runs all the time, also while dockerd is down. */
   readonly hostPid: number;
-  readonly #client: DockerClient;
   readonly #daemon: Daemon;
   #version = "";
 
   constructor(leftovers: Leftovers & { readonly folder: string }, host: EngineHost, options: EngineOptions) {
+    super(join(leftovers.folder, "docker.sock"));
     this.id = leftovers.id;
-    this.folder = leftovers.folder ?? "";
-    this.socketPath = join(this.folder, "docker.sock");
+    this.folder = leftovers.folder;
     this.execRoot = join(this.folder, "exec");
     this.dataRoot = join(this.folder, "data");
     this.hostPid = host.pid;
-    this.#client = new DockerClient(this.socketPath);
     this.#daemon = new Daemon({
       host,
       args: [...this.#daemonArgs(), ...GIVEN_ARGS, ...(options.args ?? [])],
@@ -108,35 +104,10 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
     return this.#version;
   }
 
-  async docker(...args: string[]): Promise<string> {
-    return await this.#client.check(args);
-  }
-
-  async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-    return await this.#client.run(args, options);
-  }
-
-  async api(path: string): Promise<unknown> {
-    return await getJson(this.socketPath, path);
-  }
-
-  async post(path: string, json: unknown = {}): Promise<unknown> {
-    return await postJson(this.socketPath, path, json);
-  }
-
-  async delete(path: string): Promise<void> {
-    await deleteAt(this.socketPath, path);
-  }
-
   /** Runs a program in the engine's network namespace, with the machine's files. */
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
     return await run(first, rest, options);
-  }
-
-  /** Runs a program on the machine, whose process ids are the engine's. */
-  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
-    return await run(command, args, options);
   }
 
   async startDaemon(): Promise<void> {

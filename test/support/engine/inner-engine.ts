@@ -8,12 +8,12 @@ import { dirname, join } from "node:path";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { SYSTEM_PATH, check } from "../program/command.ts";
 import { type Container, type NetworkAttachment, runContainer } from "./container.ts";
-import { DockerClient, type DockerHost } from "./docker-host.ts";
+import { EngineAtSocket } from "./docker-host.ts";
 import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
 import { GIVES_RESOURCES, MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
 import type { NetworkContext } from "../rig/netns.ts";
-import { answers, deleteAt, getJson, postJson } from "../program/unix-http.ts";
+import { answers } from "../program/unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface InnerEngineOptions {
@@ -88,50 +88,31 @@ function dockerdArgs(engine: Engine, count: number): string[] {
   ];
 }
 
-export class InnerEngine implements AsyncDisposable, DockerHost, NetworkContext {
+export class InnerEngine extends EngineAtSocket implements AsyncDisposable, NetworkContext {
   /** The container that runs it. */
   readonly container: Container;
-  /** Path on the machine; inside it is also /var/run/docker.sock. */
-  readonly socketPath: string;
   readonly #outer: Engine;
-  readonly #client: DockerClient;
 
   constructor(outer: Engine, container: Container, folder: string) {
+    // Inside it is also /var/run/docker.sock.
+    super(join(folder, "docker.sock"));
     this.#outer = outer;
     this.container = container;
-    this.socketPath = join(folder, "docker.sock");
-    this.#client = new DockerClient(this.socketPath);
   }
 
   async ready(): Promise<void> {
     await waitFor("the inner dockerd to respond", async () => await this.#hasStarted());
   }
 
-  async docker(...args: string[]): Promise<string> {
-    return await this.#client.check(args);
-  }
-
-  async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-    return await this.#client.run(args, options);
-  }
-
-  async api(path: string): Promise<unknown> {
-    return await getJson(this.socketPath, path);
-  }
-
-  async post(path: string, json: unknown = {}): Promise<unknown> {
-    return await postJson(this.socketPath, path, json);
-  }
-
-  async delete(path: string): Promise<void> {
-    await deleteAt(this.socketPath, path);
-  }
-
   /**
    * Runs inside, with the container's privileges and process ids, because the process ids of this engine are valid only
    * there.
    */
-  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+  override async exec(
+    command: string,
+    args: readonly string[] = [],
+    options: CommandOptions = {},
+  ): Promise<CommandResult> {
     return await this.container.exec(command, args, options);
   }
 

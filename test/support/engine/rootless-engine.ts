@@ -6,16 +6,15 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CommandOptions, CommandResult } from "../program/command.ts";
+import type { CommandResult } from "../program/command.ts";
 import { check, run } from "../program/command.ts";
 import { Daemon } from "../program/daemon.ts";
-import { deleteAt, getJson, postJson } from "../program/unix-http.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
 import { makeNetns, uniqueName } from "../rig/netns.ts";
 import { hold, removeTracked } from "../rig/reaper.ts";
 import { ControlGroup } from "./control-group.ts";
-import { DockerClient, type DockerHost } from "./docker-host.ts";
+import { EngineAtSocket } from "./docker-host.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { INSIDE, OWNER, startRootlessHost } from "./rootless-host.ts";
 import { UserManager } from "./user-manager.ts";
@@ -39,25 +38,23 @@ export async function startRootlessEngine(): Promise<RootlessEngine> {
   }
 }
 
-export class RootlessEngine implements AsyncDisposable, DockerHost {
+export class RootlessEngine extends EngineAtSocket implements AsyncDisposable {
   readonly id: string;
   readonly folder: string;
   /** The user's runtime directory, as the machine of the test sees it. */
   readonly runtime: string;
-  readonly socketPath: string;
   readonly #host: EngineHost;
   readonly #group: ControlGroup;
-  readonly #client: DockerClient;
   readonly #daemon: Daemon;
 
   constructor({ id, folder }: Leftovers & { readonly folder: string }, host: EngineHost) {
+    const runtime = join(folder, "run");
+    super(join(runtime, "docker.sock"));
     this.id = id;
     this.folder = folder;
-    this.runtime = join(folder, "run");
-    this.socketPath = join(this.runtime, "docker.sock");
+    this.runtime = runtime;
     this.#host = host;
     this.#group = new ControlGroup(join(id, "rootless"));
-    this.#client = new DockerClient(this.socketPath);
     this.#daemon = new Daemon({
       host,
       // "dockerd" becomes the name of the script, and what follows its arguments.
@@ -77,31 +74,6 @@ export class RootlessEngine implements AsyncDisposable, DockerHost {
   /** The user's network, outside of the engine's. */
   get netnsPath(): string {
     return netnsPathOf(this.id);
-  }
-
-  async docker(...args: string[]): Promise<string> {
-    return await this.#client.check(args);
-  }
-
-  async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-    return await this.#client.run(args, options);
-  }
-
-  async api(path: string): Promise<unknown> {
-    return await getJson(this.socketPath, path);
-  }
-
-  async post(path: string, json: unknown = {}): Promise<unknown> {
-    return await postJson(this.socketPath, path, json);
-  }
-
-  async delete(path: string): Promise<void> {
-    await deleteAt(this.socketPath, path);
-  }
-
-  /** Runs a program of the test's machine, whose process ids are the engine's. */
-  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
-    return await run(command, args, options);
   }
 
   /** Changes the engine's machine, as its root. */
