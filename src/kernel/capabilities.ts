@@ -19,6 +19,8 @@ const NAMES: readonly string[] = (
   .split(" ")
   .map((name) => `CAP_${name}`);
 
+const SET_LINES = /^Cap\w+:.*$/gm;
+
 interface Masks {
   readonly effective: bigint;
   readonly permitted: bigint;
@@ -34,14 +36,13 @@ export function effectiveCapabilities(): readonly string[] {
 
 /** The sets of all threads of this process; threads with the same sets share an entry. */
 export function threadCapabilities(): CapabilitySets[] {
+  /** By the lines of the sets. */
   const counts = new Map<string, number>();
   for (const thread of readdirSync("/proc/self/task")) {
-    const status = statusOf(`/proc/self/task/${thread}/status`);
-    if (status === undefined) continue;
-    const key = JSON.stringify(namedSets(masksIn(status)));
-    counts.set(key, (counts.get(key) ?? 0) + 1);
+    const lines = statusOf(`/proc/self/task/${thread}/status`)?.match(SET_LINES)?.join("\n");
+    if (lines !== undefined) counts.set(lines, (counts.get(lines) ?? 0) + 1);
   }
-  return [...counts].map(([key, threads]) => ({ threads, ...(JSON.parse(key) as Omit<CapabilitySets, "threads">) }));
+  return [...counts].map(([lines, threads]) => ({ threads, ...namedSets(masksIn(lines)) }));
 }
 
 /**
