@@ -41,6 +41,9 @@ const ALONE: Readonly<Record<string, readonly string[]>> = {
 const IMPORT = /(?:^import\s[^"]*?|^} from |^export .* from )"([^"]+)"/gm;
 const IMPORT_OR_LOAD = /(?:^import\s[^"]*?|^} from |^export .* from |import\()"([^"]+)"/gm;
 
+/** Neither on demand nor for a type alone. */
+const LOADED_AT_ONCE = /^(?:import|export)\s+(?!type\b)(?:[^;"]*?\bfrom\s+)?"([^"]+)";/gm;
+
 const SOURCES = [...sources("src"), ...sources("cmd")];
 
 const LINES_MAX = 700;
@@ -117,6 +120,19 @@ function cyclic(graph: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   }
   return [...imports.keys()];
 }
+
+test("what every command loads brings one package, the parser of command lines", () => {
+  const loaded = new Set(["cmd/program.ts"]);
+  const packages = new Set<string>();
+  for (const path of loaded) {
+    for (const [, specifier = ""] of readFileSync(path, "utf8").matchAll(LOADED_AT_ONCE)) {
+      if (specifier.startsWith(".")) loaded.add(normalize(join(dirname(path), specifier)));
+      else if (!specifier.startsWith("node:")) packages.add(specifier);
+    }
+  }
+  assert.ok(loaded.size > 50);
+  assert.deepEqual([...packages], ["commander"]);
+});
 
 test("the query side and the container side do not import each other", () => {
   const sideOf = (path: string): string | undefined => /^src\/(?:query|container)\b/.exec(path)?.[0];

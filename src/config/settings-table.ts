@@ -14,7 +14,7 @@ import {
   LABEL_DEFAULTS,
   LABEL_SERVERS,
 } from "../base/model/name-choices.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../base/log/choices.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import {

@@ -5,6 +5,7 @@
  */
 import { pino } from "pino";
 import { escapedJson, printable, printableJson } from "../lib/text.ts";
+import type { LOG_LEVELS, LogFormat } from "./choices.ts";
 
 export type Log = pino.Logger;
 
@@ -12,7 +13,7 @@ const STDERR = 2;
 /** Unread output beyond this is dropped. */
 const UNREAD_BYTES_MAX = 1024 * 1024;
 
-export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
+export function createLog(level: (typeof LOG_LEVELS)[number], format: LogFormat = "auto"): Log {
   const options: pino.LoggerOptions = {
     level,
     base: null,
@@ -56,13 +57,6 @@ function quoted(text: string): string {
 export function eventLogger(log: Log): ReportEvent {
   return (about, text, level = "info") => log[level](about, text);
 }
-
-/** Choices of the log settings. They are apart from the log because every command knows them, and few load a logger. */
-export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
-/** `auto` is text on a terminal and JSON elsewhere. */
-export const LOG_FORMATS = ["auto", "text", "json"] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
-type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
  * Something to log, reported by code that does not depend on the log.

@@ -20,9 +20,9 @@ export function isListenerAddress(text: string): boolean {
   return Object.values(LISTENER_ADDRESSES).some((each) => isSameAddress(each, text));
 }
 
-export const LISTENER_ADDRESS_BYTES = Object.values(LISTENER_ADDRESSES).flatMap(
-  (address) => addressBytes(address) ?? [],
-);
+export function listenerAddressBytes(): readonly Uint8Array[] {
+  return Object.values(LISTENER_ADDRESSES).flatMap((address) => addressBytes(address) ?? []);
+}
 
 /**
  * The addresses of systemd-resolved in a resolv.conf: the full resolver and the proxy-only stub.

@@ -12,9 +12,9 @@ import { featureValues, list } from "../../config/setting.ts";
 import type { Settings } from "../../config/settings.ts";
 
 /** A network of one's own: neither what carriers share, nor the services of a cloud. */
-const PRIVATE = blocks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "::1", "fc00::/7", "fe80::/10");
+const PRIVATE = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "::1", "fc00::/7", "fe80::/10"];
 /** Amazon's services for its machines. */
-const NOT_PRIVATE = blocks("fd00:ec2::/32");
+const NOT_PRIVATE = ["fd00:ec2::/32"];
 
 const settings = {
   "client-subnet": list(quoting(readServer), "servers that are told the address of the container that asks"),
@@ -90,9 +90,6 @@ function unusedText(server: string): string {
 function isPrivate(text: string): boolean {
   const bytes = unmappedBytesOf(serverIn(text)?.address ?? "");
   if (bytes === undefined) return false;
-  return PRIVATE.some((each) => isInBlock(bytes, each)) && !NOT_PRIVATE.some((each) => isInBlock(bytes, each));
-}
-
-function blocks(...texts: readonly string[]): readonly AddressBlock[] {
-  return texts.map((text) => readAddressBlock(text) as AddressBlock);
+  const isIn = (block: string): boolean => isInBlock(bytes, readAddressBlock(block) as AddressBlock);
+  return PRIVATE.some(isIn) && !NOT_PRIVATE.some(isIn);
 }

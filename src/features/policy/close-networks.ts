@@ -3,7 +3,7 @@
  * the tables, as it adopts those of a process that was killed.
  */
 import { codeOf } from "../../base/lib/fault.ts";
-import { LISTENER_ADDRESS_BYTES } from "../../base/model/listener-addresses.ts";
+import { listenerAddressBytes } from "../../base/model/listener-addresses.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { readClosedNetworks, serviceFolder } from "./boot/closed-networks.ts";
@@ -21,7 +21,7 @@ export async function closeNetworks(): Promise<string[]> {
   // They may be newer than the file, and must not become less.
   if (PolicyTable.exists(parts)) return ["the tables of policies are there already"];
   try {
-    const table = await PolicyTable.open({ ...parts, resolvers: LISTENER_ADDRESS_BYTES, networks });
+    const table = await PolicyTable.open({ ...parts, resolvers: listenerAddressBytes(), networks });
     table[Symbol.dispose]();
   } catch (error) {
     if (codeOf(error) === "POLICY_OWNED") return ["dns11 runs, and has the tables of policies"];

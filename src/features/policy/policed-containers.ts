@@ -8,7 +8,7 @@ import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import { OneAtATime } from "../../base/lib/async.ts";
 import type { ReportEvent } from "../../base/log/log.ts";
 import { addressBytes, type AddressBlock, blockText, readAddressBlock } from "../../base/model/address.ts";
-import { LISTENER_ADDRESS_BYTES } from "../../base/model/listener-addresses.ts";
+import { listenerAddressBytes } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
@@ -220,7 +220,7 @@ export class PolicedContainers {
   async #openTable(): Promise<PolicyTable> {
     const { memory } = this.#parts.platform;
     const deadlineMs = performance.now() + OWNED_MS_MAX;
-    const resolvers = LISTENER_ADDRESS_BYTES;
+    const resolvers = listenerAddressBytes();
     for (;;) {
       try {
         return await PolicyTable.open({

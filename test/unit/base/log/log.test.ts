@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import type { LogFormat } from "../../../../src/base/log/log.ts";
+import type { LogFormat } from "../../../../src/base/log/choices.ts";
 
 const LOG = fileURLToPath(new URL("../../../../src/base/log/log.js", import.meta.url));
 
