@@ -215,19 +215,9 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
   );
   const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly, era });
   const now = (): number => performance.now();
-  const held = new HeldAnswers({ forward, now, queriesMax });
-  const asker = new DockerForwarder({
-    behaviour,
-    answerer,
-    forward: held.forward,
-    ids: new RandomIds(),
-    now,
-    queriesMax,
-  });
-  const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
-    forward: delayer.forward,
+    forward: waitingFirst({ behaviour, answerer, forward, ids: new RandomIds(), now, queriesMax }),
     behaviour,
     rules: answerer.rules,
     forget: () => era.end(),
@@ -282,6 +272,7 @@ function adaptive(
     client.repeater?.forget();
   };
   const loopGuard = new LoopGuard(now, onLoop, (client, nameserver) => pool.streamsTo(client, nameserver));
+  const queriesMax = LIMITS.forwardQueriesShared;
   const forwarder = new AdaptiveForwarder({
     behaviour,
     policy: upstream,
@@ -292,7 +283,7 @@ function adaptive(
     ids,
     now,
     onFailure: (reason, client, { name, type }) => lookupLog.failed({ client, name, type, reason }),
-    queriesMax: LIMITS.forwardQueriesShared,
+    queriesMax,
     meter,
     era,
   });
@@ -302,13 +293,9 @@ function adaptive(
     era,
     ...(behaviour.caches && { cache: cacheReader }),
   });
-  const queriesMax = LIMITS.forwardQueriesShared;
-  const held = new HeldAnswers({ forward: forwarder.forward, now, queriesMax });
-  const asker = new DockerForwarder({ behaviour, answerer, forward: held.forward, ids, now, queriesMax });
-  const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
-    forward: delayer.forward,
+    forward: waitingFirst({ behaviour, answerer, forward: forwarder.forward, ids, now, queriesMax }),
     behaviour,
     rules: answerer.rules,
     forget: () => forwarder.invalidate(),
@@ -327,6 +314,13 @@ function adaptive(
       collect: () => meter.collect(),
     },
   };
+}
+
+/** A query may wait before it is forwarded: for its delay, for what Docker's resolver says, or until its answer may be given. */
+function waitingFirst(parts: ConstructorParameters<typeof DockerForwarder>[0]): Forward {
+  const held = new HeldAnswers(parts);
+  const toDocker = new DockerForwarder({ ...parts, forward: held.forward });
+  return new Delayer({ ...parts, forward: toDocker.forward }).forward;
 }
 
 /** Each server once: it may be in several lists, in some of them as a backup. */
