@@ -650,8 +650,10 @@ export const LIMITS = {
   bytecodeUntilOptimized: { starting: 400_000, running: 67_584 },
   /** How often to check whether startup has finished: V8 optimizes sooner then, and what only startup needed can be given back. */
   startCheckMs: 500,
-  /** How long after the end of startup that is done: V8 collects what startup left some seconds later. */
-  trimAfterMs: 10_000,
+  /** How long after the end of startup that is done: the thread that attaches the kernel's programs has ended then. */
+  giveBackAfterMs: 10_000,
+  /** The heap that is collected then: nothing else is done for a millisecond for each megabyte. A larger one has been collected meanwhile. */
+  collectedHeapBytes: 48 * 2 ** 20,
   /** Connections to the control socket: those of leases, and more than people use at once. */
   controlConnections: 96,
   /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */

@@ -3,7 +3,8 @@
  * grow to several times what is in use: a container that queries ever new names would have us take 480 MB for a cache
  * of 32 MB.
  */
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { LIMITS } from "../base/limits.ts";
 import { limitFreeMemory, trimMalloc } from "../kernel/malloc.ts";
 
@@ -12,9 +13,23 @@ export function limitMemoryGrowth(): void {
   limitFreeMemory(LIMITS.freeMemoryBytes);
 }
 
-/** Gives back what starting and attaching took from the C library, when V8 has collected it. */
-function trimMallocLater(): void {
-  setTimeout(trimMalloc, LIMITS.trimAfterMs).unref();
+/**
+ * Gives back what starting and attaching took. V8 collects it only once more is allocated, which an idle process may never do: with 40
+ * containers a third of the heap is garbage then.
+ */
+function giveBackLater(): void {
+  setTimeout(() => {
+    if (getHeapStatistics().used_heap_size <= LIMITS.collectedHeapBytes) collectGarbage();
+    trimMalloc();
+  }, LIMITS.giveBackAfterMs).unref();
+}
+
+/** V8 has no other way for a program to ask for it. */
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  setFlagsFromString("--no-expose-gc");
+  collect();
 }
 
 /** What changes once, when startup has finished: every container that ran has been attached, or has failed. */
@@ -23,7 +38,7 @@ export function onceStarted(isStarted: () => boolean, onStarted: () => void): vo
     if (!isStarted()) return;
     clearInterval(timer);
     endStartOfCompiler();
-    trimMallocLater();
+    giveBackLater();
     onStarted();
   }, LIMITS.startCheckMs);
   timer.unref();
