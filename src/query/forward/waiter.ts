@@ -4,6 +4,7 @@
  */
 import { setU16, u16, copyBytes } from "../../base/dns/bytes.ts";
 import {
+  ADDITIONALS_AT,
   ANSWERS_AT,
   HEADER_BYTES,
   ID_AT,
@@ -14,6 +15,7 @@ import {
   setTruncated,
   MESSAGE_BYTES_MAX,
 } from "../../base/dns/header.ts";
+import { writeOpt } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -105,7 +107,7 @@ export class Waiter {
 
   /** A reply to this query only, unchanged but for what is between us and the server. */
   sendRaw(message: Buffer, server: Server): void {
-    const { query, questionEnd, isLocalName, signature } = this.deferred;
+    const { query, questionEnd, hasOpt, isDnssecOk, isLocalName, signature } = this.deferred;
     const hasQuestion = u16(message, QUESTIONS_AT) === 1 && signature === undefined;
     const reply = hasQuestion ? withoutHopByHop(message, questionEnd) : Buffer.from(message);
     setU16(reply, ID_AT, idOf(query));
@@ -115,10 +117,12 @@ export class Waiter {
       this.#done(reply, "forwarded", server);
       return;
     }
-    // Header and question only, truncated: the client may retry over TCP.
+    // Header and question only, truncated: the client may retry over TCP. It gets an OPT if it has sent one (RFC 6891, 7).
     setTruncated(reply);
     reply.fill(0, ANSWERS_AT, HEADER_BYTES);
-    this.#done(reply.subarray(0, questionEnd), "forwarded", server);
+    if (hasOpt) setU16(reply, ADDITIONALS_AT, 1);
+    const end = hasOpt ? writeOpt(reply, questionEnd, 0, isDnssecOk) : questionEnd;
+    this.#done(reply.subarray(0, end), "forwarded", server);
   }
 
   fail(rcode: number, why?: Uint8Array): void {

@@ -186,6 +186,28 @@ test("a truncated reply is fetched over TCP from the same server", async () => {
   assert.deepEqual([upstream.queries.length, stream.queries.length], [1, 1]);
 });
 
+test("a reply for one client alone that is too large for it is truncated, with an OPT if the query has one", async () => {
+  await using upstream = new UdpUpstream((query, reply) => {
+    reply(
+      aReplyTo(
+        query,
+        0,
+        Array.from({ length: 100 }, () => answer()),
+      ),
+    );
+  });
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
+  for (const opt of [undefined, { isDnssecOk: true }, {}]) {
+    // Without RD, the query is forwarded as it is.
+    const query = aQuery({ name: "example.org", flags: 0, ...(opt && { opt }) });
+    const reply = await queryPath.query(client, query);
+    assert.deepEqual([reply.flags, reply.answers.length], ["qr tc ra", 0]);
+    const opts = reply.additionals.map(({ type, ttl }) => [type, ttl]);
+    assert.deepEqual(opts, opt === undefined ? [] : [[TYPE.OPT, opt.isDnssecOk === true ? 0x8000 : 0]]);
+  }
+});
+
 test("a server that rejects EDNS is queried without, and that is remembered", async () => {
   await using upstream = new UdpUpstream((query, reply) =>
     query.readUInt16BE(10) > 0 ? reply(aReplyTo(query, 1)) : good(query, reply),
