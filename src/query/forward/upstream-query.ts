@@ -466,7 +466,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (!isStream) {
       const isAwaiting = this.#awaitedBefore(candidate.rank, now) !== undefined;
       // If TCP is blocked, the truncated reply must do: a client over UDP asks again over TCP.
-      if (isBlocked) return isAwaiting ? this.#fail(candidate, TCP_BLOCKED) : this.#giveUp();
+      if (isBlocked) return isAwaiting ? this.#fail(candidate, TCP_BLOCKED) : this.#giveUp(undefined, false);
       if (!isAwaiting) this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
     }
     this.#stepMs = now + LIMITS.hedgeMsFirst;
@@ -642,9 +642,10 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#hooks.meter?.recordFailure(nameserver.server, isStream, failure, this.#hooks.now() - sinceMs);
   }
 
-  #giveUp(why?: string): void {
+  /** `isLate`: the servers that may still answer have had their time. */
+  #giveUp(why?: string, isLate = true): void {
     for (const candidate of this.#candidates) {
-      if (candidate.state !== "pending") continue;
+      if (!isLate || candidate.state !== "pending") continue;
       this.#meterFailure(candidate, "timeout", this.startMs, candidate.isTcpOnly);
       if (candidate.isTcpOnly && candidate.nameserver.tls === undefined)
         this.#noteTcp(candidate, false, this.#hooks.now());

@@ -22,6 +22,7 @@ import { ReplyCache } from "../../../src/query/cache/reply-cache.ts";
 import { AdaptiveForwarder } from "../../../src/query/forward/adaptive.ts";
 import type { QueryHistory } from "../../../src/query/history/query-history.ts";
 import { AnswerEra } from "../../../src/query/query-policy.ts";
+import type { Meter } from "../../../src/query/record/meter.ts";
 import { LoopGuard } from "../../../src/query/upstream/loop-guard.ts";
 import { ReplyBudget } from "../../../src/query/upstream/udp-socket.ts";
 import type { Trace } from "../../../src/query/trace.ts";
@@ -37,6 +38,7 @@ export type QueryPathParts = {
   // Stands still by default: a slow reply on a busy machine makes no other server's.
   readonly now?: () => number;
   readonly queriesMax?: number;
+  readonly meter?: Meter;
 };
 
 /** The whole default would be filled with zeros for each test. */
@@ -103,6 +105,7 @@ export class QueryPath {
       now,
       onFailure: (reason) => this.failures.push(reason),
       queriesMax,
+      meter: parts.meter,
       era,
     });
     this.#answerer = new Answerer(behaviour, {

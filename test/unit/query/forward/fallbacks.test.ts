@@ -5,6 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
+import { PROTOCOLS, RESULTS, Meter, upstreamSeries } from "../../../../src/query/record/meter.ts";
+import { zoneOf } from "../../../../src/query/upstream/loop-guard.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { QueryPath, clientOf } from "../../support/query-path.ts";
@@ -399,6 +401,27 @@ test("TCP of the only server is filtered: UDP clients wait for it once, and TCP 
   await only.tcp.receives(2);
   clock.advance(4_400);
   assert.equal((await last).rcode, SERVFAIL);
+});
+
+test("a server whose TCP is filtered has not been silent to the queries that it truncates", async () => {
+  await using only = await aPair(truncated, "silent");
+  using clock = new Clock();
+  const meter = new Meter();
+  const path = new QueryPath({ now: clock.now, meter });
+  const client = clientOf(only.udp.server);
+  const first = path.query(client, aNewQuery(""));
+  await only.tcp.receives(1);
+  clock.advance(LIMITS.tcpFallbackMs);
+  await first;
+  const timeouts = (): number[] =>
+    PROTOCOLS.map(
+      (_, at) => meter.upstream.read([upstreamSeries(0, at, RESULTS.indexOf("timeout"))]).atMost.at(-1) ?? 0,
+    );
+  assert.deepEqual(timeouts(), [0, 1]);
+  const query = aNewQuery("");
+  assert.equal((await path.query(client, query)).flags, "qr tc rd ra");
+  assert.deepEqual(timeouts(), [0, 1]);
+  assert.equal(path.pool.find(client, only.udp.server)?.failureOf(zoneOf(query)), undefined);
 });
 
 test("who gets a stale answer and asks again gets the fresh one as soon as it is there", async () => {
