@@ -65,8 +65,8 @@ import {
   takesTrial,
 } from "./server-order.ts";
 
-/** Failures because of the client's own limits or namespace. Clients that joined have their own. */
-const CLIENT_LIMIT = /too many|no longer needed|no longer served/;
+/** How failures because of the client's own limits or namespace begin. Clients that joined have their own. */
+const CLIENT_LIMIT = /^(?:too many |connection no longer needed|The namespace is no longer served)/;
 const INTERNAL_ERROR = "internal error";
 const TCP_BLOCKED = "the reply was truncated, and it does not answer over tcp";
 const ON_TRIAL = "down, trial query";

@@ -9,6 +9,8 @@ import type { Server } from "../../../../src/base/model/view.ts";
 import {
   TYPE,
   aClient,
+  aName,
+  aPointer,
   aQuery,
   aRecord,
   aReplyTo,
@@ -82,6 +84,21 @@ for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
     assert.deepEqual([reply.rcode, reply.answers.length], [0, 1]);
   });
 }
+
+test("a server that replies with too many aliases has failed for everybody, and is not asked again at once", async () => {
+  const aliases = Array.from({ length: LIMITS.scrubAliases + 2 }, (_, index) =>
+    aRecord({
+      owner: index === 0 ? aPointer(12) : `n${index}.test`,
+      type: TYPE.CNAME,
+      data: aName(`n${index + 1}.test`),
+    }),
+  );
+  await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query, 0, aliases)));
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
+  for (let time = 0; time < 3; time++) assert.equal((await queryPath.query(client, QUERY)).rcode, 2);
+  assert.equal(upstream.queries.length, 1);
+});
 
 test("NXDOMAIN is final", async () => {
   await using first = new UdpUpstream(coded(3));
