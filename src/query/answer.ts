@@ -206,7 +206,7 @@ export class Answerer {
   /** Has the policy judge the answer that has been written. */
   #pass(block: Buffer, offset: number, length: number): number {
     const passed = this.#policed.pass(block, offset, length);
-    if (passed === DEFERRED) this.outcome.stage = STAGE.deferred;
+    if (passed === DEFERRED) this.outcome.isHeld = true;
     return passed;
   }
 

@@ -128,7 +128,7 @@ export class Client {
     if (outcome.isOwn) return;
     this.#count(stage, result);
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
-    if (!isAnswered) return;
+    if (!isAnswered || outcome.isHeld) return;
     this.history.note(outcome);
     for (const each of this.notes) each.note(outcome);
     this.judge?.note(outcome);

@@ -75,6 +75,14 @@ const FORWARDED = 2;
 const REFUSED = 3;
 const UPSTREAM_FAILED = 4;
 
+/** What comes of queries that were not answered at once; of all others a server was asked. */
+const LATE: ReadonlyMap<number, number> = new Map([
+  [QUERY_RESULT.local, LOCAL],
+  [QUERY_RESULT.cached, CACHED],
+  [QUERY_RESULT.refused, REFUSED],
+  [QUERY_RESULT.failed, UPSTREAM_FAILED],
+]);
+
 /** The codes that fit into a header and have a name. */
 const RCODES = 11;
 export const RCODE_NAMES: readonly string[] = [
@@ -140,8 +148,9 @@ export class Meter {
   }
 
   /** Counts the outcome of one query. */
-  record({ stage, result, source, type, isStream, isOwn, rcode, tookMs }: Outcome): void {
+  record({ stage, result, source, type, isStream, isOwn, isHeld, rcode, tookMs }: Outcome): void {
     if (isOwn) return;
+    if (isHeld) return this.#countRequest(type, isStream);
     switch (stage) {
       case STAGE.probe:
         return;
@@ -149,15 +158,15 @@ export class Meter {
         this.counts.dropped++;
         return;
       case STAGE.completed:
-        return this.#countForwarded(type, isStream, result, rcode, tookMs);
+        if (result === QUERY_RESULT.local) this.#countSource(source);
+        return this.#countLate(type, isStream, result, rcode, tookMs);
       case STAGE.deferred:
         return this.#countRequest(type, isStream);
       default: {
         // The type of a malformed query is not reliable.
         const countedType = stage === STAGE.malformed ? 0 : type;
         this.#countRequest(countedType, isStream);
-        if (stage === STAGE.local && result === QUERY_RESULT.local)
-          this.#sources[source] = (this.#sources[source] as number) + 1;
+        if (stage === STAGE.local && result === QUERY_RESULT.local) this.#countSource(source);
         this.#countImmediate(countedType, isStream, rcode, stage === STAGE.cache);
       }
     }
@@ -186,10 +195,14 @@ export class Meter {
     this.#marks[this.#marked++] = seriesOf(type, isStream, wasCached ? CACHED : LOCAL);
   }
 
-  #countForwarded(type: number, isStream: boolean, result: number, rcode: number, tookMs: number): void {
+  #countSource(source: LocalSource): void {
+    this.#sources[source] = (this.#sources[source] as number) + 1;
+  }
+
+  /** A query was answered later: by a server, or after it was delayed or held. */
+  #countLate(type: number, isStream: boolean, result: number, rcode: number, tookMs: number): void {
     this.#respond(rcode);
-    const outcome =
-      result === QUERY_RESULT.failed ? UPSTREAM_FAILED : result === QUERY_RESULT.refused ? REFUSED : FORWARDED;
+    const outcome = LATE.get(result) ?? FORWARDED;
     if (outcome === REFUSED) this.counts.refused++;
     this.durations.add(seriesOf(type, isStream, outcome), tookMs / MS);
   }

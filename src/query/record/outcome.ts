@@ -58,6 +58,8 @@ export class Outcome {
   stage: number = STAGE.ignored;
   /** One of QUERY_RESULT. */
   result: number = QUERY_RESULT.local;
+  /** It has its answer, which a policy holds back: the outcome that is recorded comes later, and counts no query. */
+  isHeld = false;
   /** Where a local answer comes from. */
   source: LocalSource = LOCAL_SOURCE.rule;
   /** Including the upper bits from an OPT. */
@@ -99,7 +101,7 @@ export class Outcome {
     this.isStream = isStream;
     this.isOwn = isOwn;
     this.rule = this.refusal = undefined;
-    this.lacksAddress = false;
+    this.lacksAddress = this.isHeld = false;
     this.question = this.reply = block;
     this.at = at;
     this.length = 0;

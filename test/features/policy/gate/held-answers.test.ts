@@ -19,6 +19,8 @@ import { HeldAnswers } from "../../../../src/query/forward/delayer.ts";
 import { AnswerGate } from "../../../../src/features/policy/gate/answer-gate.ts";
 import { PolicyGate } from "../../../../src/features/policy/gate/policy-gate.ts";
 import type { GivenAnswer, OpenAddresses } from "../../../../src/features/policy/judge/given-answer.ts";
+import { Meter, OUTCOMES, durationSeries } from "../../../../src/query/record/meter.ts";
+import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { POLICY_LIMITS } from "../../../../src/features/policy/model/limits.ts";
 
@@ -139,6 +141,33 @@ for (const [isOpen, rcode] of [
     assert.deepEqual([given, share.taken], [rcode, 0]);
   });
 }
+
+test("an answer of this machine that has waited counts as one, and not as forwarded", async () => {
+  const opener = new Opener();
+  const client = answeredByMachine(opener);
+  const meter = new Meter();
+  const answerer = new Answerer(DEFAULT_BEHAVIOUR);
+  const block = Buffer.alloc(SLOT_BYTES);
+  const message = query("localhost");
+  message.copy(block);
+  assert.equal(answerer.answer(client, block, 0, message.length, false), DEFERRED);
+  meter.record(answerer.outcome);
+  const counted = (): readonly number[] => {
+    const { queries, local, forwarded } = client.counters;
+    const late = OUTCOMES.map((_, outcome) => meter.durations.read([durationSeries(0, 0, outcome)]).atMost.at(-1) ?? 0);
+    return [queries, local, forwarded, meter.requests(0, 0, 0), meter.localAnswers(LOCAL_SOURCE.rule), ...late];
+  };
+  assert.deepEqual(counted(), [1, 1, 0, 1, 0, 0, 0, 0, 0, 0]);
+  const held = new HeldAnswers({ forward: () => assert.fail("nothing is forwarded"), now: () => 0, queriesMax: 1 });
+  await new Promise<void>((resolve) => {
+    held.forward(client, answerer.takeDeferred(block), "udp", (_, outcome) => {
+      meter.record(outcome);
+      resolve();
+    });
+    setImmediate(() => opener.settle(true));
+  });
+  assert.deepEqual(counted(), [1, 1, 0, 1, 1, 1, 0, 0, 0, 0]);
+});
 
 test("what is refused is opened for nobody", () => {
   const opener = new Opener();
