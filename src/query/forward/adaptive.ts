@@ -84,7 +84,7 @@ interface AdaptiveParts {
 
 const FRESH = { seconds: 0 };
 const TRANSFERS = new Set<number>([TYPE.IXFR, TYPE.AXFR]);
-/** A query that joined later than this would have too little time left. */
+/** The share of its time budget that a query which joins another one must still have there. */
 const JOIN_SHARE = 0.5;
 
 export class AdaptiveForwarder {
@@ -261,7 +261,7 @@ export class AdaptiveForwarder {
     const isAuthentic = deferred.policy?.isEnforcing === true || requestsAuthentic(deferred.query, 0);
     const hasAd = !isAuthentic || (query !== undefined && asksForAd(query.request));
     const mayJoin = behaviour.coalesces && isShareable && isOnItsWay && hasAd && !waiter.isRequeued;
-    if (query !== undefined && mayJoin && this.#isEarly(query)) {
+    if (query !== undefined && mayJoin && this.#isEarly(query, client)) {
       query.request.waiters.push(waiter);
       this.#recordJoin(query, deferred.trace);
       return;
@@ -294,7 +294,7 @@ export class AdaptiveForwarder {
         // A query that cannot be shared may need TCP, such as a zone transfer.
         usesTcp: policy.forward.usesTcp || (isStream && key === undefined),
         isStream,
-        endMs: (waiters[0]?.arrivedMs ?? now()) + Math.min(policy.forward.budgetMs, client.view.budgetMs ?? Infinity),
+        endMs: (waiters[0]?.arrivedMs ?? now()) + this.#budgetMs(client),
         dial: client.dial,
         tap: client.tap,
         isTransfer: TRANSFERS.has(waiters[0]?.deferred.type ?? 0),
@@ -478,9 +478,13 @@ export class AdaptiveForwarder {
     return other !== undefined && isSameKey(other, key) ? query : undefined;
   }
 
-  #isEarly({ startMs }: InFlightQuery): boolean {
-    const { policy, now } = this.#parts;
-    return now() - startMs < policy.forward.budgetMs * JOIN_SHARE;
+  /** The first client may have a shorter budget than this one, or have spent some of it before the query was sent. */
+  #isEarly({ endMs }: InFlightQuery, client: Client): boolean {
+    return endMs - this.#parts.now() > this.#budgetMs(client) * JOIN_SHARE;
+  }
+
+  #budgetMs({ view }: Client): number {
+    return Math.min(this.#parts.policy.forward.budgetMs, view.budgetMs ?? Infinity);
   }
 
   #error(code: number, text: string): Buffer | undefined {
@@ -573,12 +577,15 @@ interface UpstreamRequest {
  */
 class InFlightQuery extends UpstreamQuery {
   readonly request: UpstreamRequest;
+  /** When its time budget ends, which is that of the first waiter. */
+  readonly endMs: number;
   /** Its index among all queries in flight. */
   running = -1;
 
   constructor(request: UpstreamRequest, plan: UpstreamQueryPlan, hooks: UpstreamQueryHooks) {
     super(plan, hooks);
     this.request = request;
+    this.endMs = plan.endMs;
   }
 }
 

@@ -475,6 +475,21 @@ test("the limits of one container do not fail the queries of others that joined"
   );
 });
 
+test("a query of a node, which has less time, does not take that of others for the same question", async () => {
+  const held: (() => void)[] = [];
+  await using upstream = new UdpUpstream((query, reply) => held.push(() => good(query, reply)), "host");
+  using clock = new Clock();
+  const queryPath = new QueryPath({ now: clock.now, behaviour: { guardsLoops: false } });
+  const [node, other] = [clientOf(upstream.server), clientOf(upstream.server)];
+  node.view = { ...node.view, budgetMs: LIMITS.nodeBudgetMs };
+  const replies = [queryPath.query(node, QUERY), queryPath.query(other, QUERY)] as const;
+  await upstream.receives(2);
+  clock.advance(LIMITS.nodeBudgetMs);
+  assert.equal((await replies[0]).rcode, 2);
+  for (const reply of held) reply();
+  assert.equal((await replies[1]).answers.length, 1);
+});
+
 test("a server without EDNS for one container is still queried with it for DNSSEC records", async () => {
   await using upstream = new UdpUpstream((query, reply) =>
     query.readUInt16BE(10) > 0 && !query.includes(Buffer.from("signed"))
