@@ -42,9 +42,10 @@ export class QueryHistories {
   }
 
   open(containerId: string): QueryHistory {
-    const history = new QueryHistory(containerId, this.#policy);
-    this.#open.add(history);
     const others = this.#byContainer.get(containerId);
+    const lastSeq = Math.max(0, ...[...(others ?? [])].map((each) => each.lastSeq));
+    const history = new QueryHistory(containerId, this.#policy, lastSeq);
+    this.#open.add(history);
     if (others === undefined) this.#byContainer.set(containerId, new Set([history]));
     else others.add(history);
     return history;

@@ -58,8 +58,8 @@ export class QueryHistory {
   readonly #policy: RecordingPolicy;
   #ring: Ring | undefined;
   /** Number of the first record. Starting at the current time, numbers increase across restarts of a container. */
-  readonly firstSeq = Date.now() * 1000;
-  #nextSeq = this.firstSeq;
+  readonly firstSeq: number;
+  #nextSeq: number;
   #servers: string[] | undefined;
   /** The rules of leases and policies that had a say in an answer. */
   #rules: string[] = [];
@@ -72,9 +72,11 @@ export class QueryHistory {
   /** Queries without a record, before the one of that number. */
   readonly #gaps: { readonly before: number; readonly count: number }[] = [];
 
-  constructor(containerId = "", policy: RecordingPolicy = DISABLED) {
+  /** `lastSeq`: of the container's history before this one. The clock may have been set back since. */
+  constructor(containerId = "", policy: RecordingPolicy = DISABLED, lastSeq = 0) {
     this.containerId = containerId;
     this.#policy = policy;
+    this.firstSeq = this.#nextSeq = Math.max(lastSeq + 1, Date.now() * 1000);
   }
 
   get isEnabled(): boolean {

@@ -244,6 +244,18 @@ test("the history of a container that has ended is kept for a while, with its na
   assert.deepEqual([...histories.histories("one")], [again]);
 });
 
+test("a container that starts again goes on with its numbers, also where the clock was set back", (t) => {
+  const histories = new QueryHistories("full");
+  const before = histories.open("one");
+  note(before);
+  histories.close(before);
+  const wall = Date.now();
+  t.mock.method(Date, "now", () => wall - 3_600_000);
+  const again = histories.open("one");
+  note(again);
+  assert.equal([...again.since(before.lastSeq)].length, 1);
+});
+
 test("of many ended containers, the oldest are dropped first", () => {
   const histories = new QueryHistories("full", () => 0);
   const all = Array.from({ length: LIMITS.historiesLingering + 3 }, (_, index) => histories.open(String(index)));
