@@ -24,9 +24,10 @@ export interface QueryFilter {
   readonly rcodes?: ReadonlySet<number> | undefined;
 }
 
-/** The difference between two clock readings that is not a clock change. */
+/** How often the clocks are read to compare them, until one reading has taken no longer than this. */
 const READINGS = 5;
 const READING_MS = 1;
+/** So much do the clocks seem to differ where none was set. */
 const CLOCK_SLACK_MS = 5;
 
 type NameOf = (containerId: string) => string | undefined;

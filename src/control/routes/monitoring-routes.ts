@@ -63,8 +63,8 @@ const PORT_MAX = 0xffff;
 const USE = 'use {"container": "NAME", "udp": [PORT], "tcp": [PORT]}';
 
 /**
- * `POST /v1/probes`, by which the doctor, a process of its own, announces its test queries; and the same for lookups.
- * Announces queries from these source ports; returns how many. A container that is not served records no queries.
+ * `POST /v1/probes`: the doctor, a process of its own, announces the source ports of its test queries, which count nowhere as queries of
+ * the container. Returns how many were announced: none where the container is not served, and so has no queries recorded.
  */
 export function announceProbes({ containers }: ControlPorts, body: unknown): ProbesReport {
   const { container, udp, tcp } = probesIn(body);

@@ -121,7 +121,6 @@ type Batch = readonly (QueryReport | MissedReport)[];
 /**
  * Limits a stream of queries for a reader that shows only some of them, such as a page: so many a second, the others
  * are counted once a second. What a busy container sends then costs no more than what is shown.
- * A queue of one second: at most `perSecond` queries in any second, whatever the batches are.
  */
 export async function* limitedRate(
   batches: AsyncIterable<Batch>,

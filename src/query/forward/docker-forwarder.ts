@@ -275,13 +275,12 @@ const DOCKER_TTL = 600;
 const NAME_STEPS_MAX = 2 * LABELS_MAX;
 
 /**
- * A question to Docker's own resolver, and what its reply says. That resolver forwards what it does not know
+ * What is sent to Docker's resolver, and what a reply to it must repeat. That resolver forwards what it does not know
  * to the servers it has, whatever our routes say, and its reply does not tell which of the two it did.
  *
  * So the question carries a record that its DNS library can read, but refuses to write: an SVCB record with an empty
  * protocol name. A name that it knows is answered from its own tables, without that record. To forward, it would have to
  * write the whole query again, which fails before a byte is sent: SERVFAIL, and a line in dockerd's log.
- * What is sent to Docker's resolver, and what a reply to it must repeat.
  */
 interface DockerQuery {
   readonly message: Buffer;

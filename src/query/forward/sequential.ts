@@ -54,7 +54,7 @@ interface SequentialQuery {
   /** Bytes held of the container's share. */
   readonly heldBytes: number;
   readonly failures: string[];
-  /** In which it came. */
+  /** The era in which the query came. */
   readonly era: number;
   isDone: boolean;
 }

@@ -53,11 +53,11 @@ interface WaiterParts {
 
 export class Waiter {
   readonly #parts: WaiterParts;
-  /** In which it came. */
+  /** The era in which the query came. */
   readonly #era: number;
   #isDone = false;
   #hasSlot = true;
-  /** It had joined another client's query and is now sent on its own. */
+  /** Whether the query had joined another client's and is sent on its own now. */
   isRequeued = false;
   /** The reply that the joined query got. */
   earlier: EarlierReply | undefined;

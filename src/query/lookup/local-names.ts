@@ -39,9 +39,9 @@ export class LocalNames {
   source: LocalSource = LOCAL_SOURCE.rule;
   /** What Docker's resolver answered the client. */
   docker: DockerAnswers | undefined;
-  /** Set while a query is answered: what to dockerQuestion Docker's resolver first. */
+  /** What Docker's resolver must be asked before the query can be answered. */
   dockerQuestion: DockerQuestion | undefined;
-  /** Set then, too: Docker's resolver does not answer, so that an unknown name may not be forwarded. */
+  /** Set where Docker's resolver does not answer: the name may be one that only it knows, so it is not forwarded. */
   unanswered: HeldName | undefined;
   /** Set where a name is denied: how long clients may keep that; undefined for as long as any name of ours. */
   denialSeconds: number | undefined;
@@ -61,7 +61,7 @@ export class LocalNames {
     this.dockerQuestion = this.unanswered = undefined;
   }
 
-  /** MISS, FOUND, DENIED, RECORDS, or ONLY_DOCKER with what to dockerQuestion in `dockerQuestion`. */
+  /** MISS, FOUND, DENIED, RECORDS, or ONLY_DOCKER with `dockerQuestion`. */
   find(name: QuestionName, { names }: View): number {
     for (const source of names) {
       const found = source.find(name, this.search);

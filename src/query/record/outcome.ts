@@ -23,7 +23,7 @@ export const STAGE = {
   local: 3,
   /** Answered from the cache. */
   cache: 4,
-  /** It goes upstream; its result is another outcome. */
+  /** A server is asked first, or a rule delays the answer, which is another outcome. */
   deferred: 5,
   /** A deferred query has its answer. */
   completed: 6,

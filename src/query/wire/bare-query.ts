@@ -9,10 +9,9 @@ import type { AskedQuery } from "../query-policy.ts";
 const ID_END = 0x10000;
 
 /**
- * What goes to servers in place of the query of a container whose policy is enforced. Whatever a program can choose
- * beside the name, the type and whether it wants DNSSEC records would carry data to whoever runs the servers of an allowed name:
- * letter case, the id, flags, and the size in the OPT.
- * The query to send: the client's own, unless a policy is enforced. Such a query is bare already.
+ * The query that is sent to servers: the client's own, unless a policy is enforced. Then whatever a program can choose beside the name, the
+ * type and whether it wants DNSSEC records would carry data to whoever runs the servers of an allowed name: letter case, the id, flags, and
+ * the size in the OPT. Options and other records have been removed by then.
  */
 export function sentQuery({ query, questionEnd, policy, hasOpt, udpSize }: SentParts): Buffer {
   if (policy?.isEnforcing !== true) return query;
