@@ -1121,8 +1121,10 @@ var LIMITS = {
   bytecodeUntilOptimized: { starting: 4e5, running: 67584 },
   /** How often to check whether startup has finished: V8 optimizes sooner then, and what only startup needed can be given back. */
   startCheckMs: 500,
-  /** How long after the end of startup that is done: V8 collects what startup left some seconds later. */
-  trimAfterMs: 1e4,
+  /** How long after the end of startup that is done: the thread that attaches the kernel's programs has ended then. */
+  giveBackAfterMs: 1e4,
+  /** The heap that is collected then: nothing else is done for a millisecond for each megabyte. A larger one has been collected meanwhile. */
+  collectedHeapBytes: 48 * 2 ** 20,
   /** Connections to the control socket: those of leases, and more than people use at once. */
   controlConnections: 96,
   /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */

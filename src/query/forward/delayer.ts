@@ -141,6 +141,7 @@ export class HeldAnswers {
     const { client, deferred, transport, respond, arrivedMs } = query;
     const outcome = this.#outcome;
     outcome.complete(deferred.alias ?? deferred, reply, result, undefined);
+    outcome.rule = deferred.rule;
     outcome.source = source;
     outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.now());

@@ -230,6 +230,7 @@ export class SequentialForwarder {
     const { client, deferred, transport, arrivedMs, heldBytes } = pending;
     this.#admission.release(client, heldBytes);
     outcome.complete(deferred.alias ?? deferred, reply, result, server);
+    outcome.rule = deferred.rule;
     if (refusal !== undefined) outcome.refuse(refusal);
     outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, performance.now());

@@ -15,6 +15,8 @@ export type ForwardingParts = UpstreamParts & {
   readonly behaviour?: Behaviour;
   // The name is a local one without records of the queried type.
   readonly isLocalName?: boolean;
+  // What delayed the query.
+  readonly rule?: string;
   readonly client?: Client;
 };
 
@@ -35,6 +37,7 @@ export class Forwarding {
       transport = "udp",
       behaviour = DEFAULT_BEHAVIOUR,
       isLocalName = false,
+      rule,
     } = parts;
     this.client = parts.client ?? aClient(aView([], upstreams(parts)), dialHere);
     this.forwarder = new SequentialForwarder(behaviour, {
@@ -47,7 +50,7 @@ export class Forwarding {
       isStream: transport === "tcp",
     });
     if (answered.kind !== "deferred") throw new Error("the query of a forwarder test must be deferred");
-    const deferred = { ...answered.deferred, isLocalName };
+    const deferred = { ...answered.deferred, isLocalName, rule };
     this.reply = new Promise((resolve) => {
       this.forwarder.forward(this.client, deferred, transport, (reply) => {
         this.replies++;

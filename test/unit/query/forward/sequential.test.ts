@@ -5,9 +5,10 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
-import { TYPE, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
+import { TYPE, aClient, aQuery, aRecord, aReplyTo, aView, upstreams } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";
+import { dialHere } from "../../support/loopback.ts";
 import { readReply } from "../../support/reply.ts";
 import { type UdpScript, UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
 
@@ -28,6 +29,18 @@ test("the first server's reply is the answer, octet by octet, and the second is 
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
   assert.deepEqual([first.queries, second.queries], [[QUERY], []]);
   assert.deepEqual([forwarding.failures, forwarding.client.slots.taken, forwarding.forwarder.inFlight], [[], 0, 0]);
+});
+
+test("observers are told which rule delayed the query, for a reply and for a failure", async () => {
+  for (const script of [good, coded(2)]) {
+    await using upstream = new UdpUpstream(script);
+    const client = aClient(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+    const noted: unknown[] = [];
+    client.notes = [{ note: ({ rule }) => noted.push(rule) }];
+    const forwarding = new Forwarding({ query: QUERY, client, rule: "delay of a test" });
+    await forwarding.reply;
+    assert.deepEqual(noted, ["delay of a test"]);
+  }
 });
 
 for (const rcode of [1, 3, 4, 6, 9, 15]) {
