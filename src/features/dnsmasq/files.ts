@@ -13,7 +13,7 @@ import { quoteValue } from "../../config/kinds.ts";
 import type { LayerValues } from "../../config/layers.ts";
 import { DeclaredSet } from "../../config/records/declared-set.ts";
 import { type ConfigText, type OptionLine, optionLines } from "./option-lines.ts";
-import { RECORD_OPTIONS, RecordLines } from "./record-lines.ts";
+import { RECORD_OPTIONS, RecordLines, domainsAbove } from "./record-lines.ts";
 import { ServerLines, domainsIn } from "./server-lines.ts";
 
 interface SettingOption {
@@ -188,12 +188,6 @@ class DnsmasqFolder {
         .map((each) => `${where}: ${domain}: all names of ${each} have an address (${whole.get(each)}): remove one`);
     });
   }
-}
-
-/** The domain itself, and those that it is below. */
-function domainsAbove(domain: string): readonly string[] {
-  const labels = domain.split(".");
-  return labels.map((_, index) => labels.slice(index).join("."));
 }
 
 function localTtl([text = "", ...more]: readonly string[]): number {

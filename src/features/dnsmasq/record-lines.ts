@@ -33,13 +33,11 @@ export class RecordLines {
 
   /** `address=/DOMAIN/ADDRESS`, of all names at and below the domain. */
   addDomains(domains: readonly string[], address: string, where: string): void {
-    const addresses = address === "#" ? NULL_ADDRESSES : [address];
+    const addresses = (address === "#" ? NULL_ADDRESSES : [address]).map((each) => [keyOf(each), each] as const);
     for (const domain of domains) {
       this.#wholeDomains.set(domain, this.#wholeDomains.get(domain) ?? where);
-      for (const each of addresses) {
-        this.put(domain, keyOf(each), each, where);
-        this.put(`*.${domain}`, keyOf(each), each, where);
-      }
+      this.#entryOf(domain, where);
+      for (const [key, each] of addresses) this.put(`*.${domain}`, key, each, where);
     }
   }
 
@@ -72,8 +70,7 @@ export class RecordLines {
   names(ttlSeconds: number | undefined, onMistake: (text: string) => void): readonly DeclaredName[] {
     return [...this.#entries].flatMap(([name, { where, values, ttlSeconds: own, isDerived }]): DeclaredName[] => {
       try {
-        const { cname, ...others } = values;
-        const value = readNameValue(name, cname === undefined ? others : { ...others, cname });
+        const value = readNameValue(name, values["cname"] === undefined ? this.#withDomain(name, values) : values);
         const ttl = own ?? ttlSeconds;
         const declared = { ...value, name, scope: EVERYBODY, where, ttlSeconds: ttl };
         return [isDerived ? { ...declared, isDerived } : declared];
@@ -84,12 +81,25 @@ export class RecordLines {
     });
   }
 
+  /** A name at or below a whole domain has the domain's addresses of each family of which it has none of its own. */
+  #withDomain(name: string, values: Values): Values {
+    const domain = domainsAbove(name).find((each) => this.#wholeDomains.has(each));
+    const { a, aaaa } = this.#entries.get(`*.${domain}`)?.values ?? {};
+    return { ...(a && { a }), ...(aaaa && { aaaa }), ...values };
+  }
+
   #entryOf(name: string, where: string): Entry {
     const owner = readOwner(name);
     const entry = this.#entries.get(owner) ?? { where, values: {}, ttlSeconds: undefined, isDerived: false };
     this.#entries.set(owner, entry);
     return entry;
   }
+}
+
+/** The domain itself, and those that it is below. */
+export function domainsAbove(domain: string): readonly string[] {
+  const labels = domain.split(".");
+  return labels.map((_, index) => labels.slice(index).join("."));
 }
 
 export const RECORD_OPTIONS: Readonly<Record<string, ReadOption>> = {

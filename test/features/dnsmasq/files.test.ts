@@ -132,6 +132,25 @@ for (const [lines, expected] of [
   [["srv-host=_x._tcp.lan"], ["_x._tcp.lan SRV 0 0 1 ."]],
   [["mx-host=lan,h1.lan,50"], ["lan MX 50 h1.lan"]],
   [['txt-record=t.lan,"v=spf1, # a \\"b\\"",c'], ['t.lan TXT v=spf1, # a "b"c']],
+  [
+    ["address=/a.test/10.0.0.1", "address=/a.test/fd00::1", "mx-host=b.a.test,a.test", "host-record=a.test,10.0.0.2"],
+    [
+      "a.test A 10.0.0.2; AAAA fd00::1",
+      "*.a.test A 10.0.0.1; AAAA fd00::1",
+      "b.a.test A 10.0.0.1; AAAA fd00::1; MX 1 a.test",
+      "2.0.0.10.in-addr.arpa PTR a.test",
+    ],
+  ],
+  [
+    ["address=/a.test/10.0.0.1", "cname=a.test,b.a.test", "address=/b.a.test/fd00::1", "txt-record=c.b.a.test,c"],
+    [
+      "a.test CNAME b.a.test",
+      "*.a.test A 10.0.0.1",
+      "b.a.test AAAA fd00::1",
+      "*.b.a.test AAAA fd00::1",
+      "c.b.a.test AAAA fd00::1; TXT c",
+    ],
+  ],
   [["ptr-record=9.0.0.10.in-addr.arpa,p.lan", "local-ttl=5"], ["9.0.0.10.in-addr.arpa PTR p.lan 5s"]],
   [["caa-record=lan,0,issue,ca.example"], ['lan CAA 0 issue "ca.example"']],
   [["  host-record = h.lan , 10.0.0.1   # not this"], ["h.lan A 10.0.0.1", "1.0.0.10.in-addr.arpa PTR h.lan"]],
