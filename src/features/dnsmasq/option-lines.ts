@@ -1,6 +1,7 @@
 /**
  * OptionLines: the options in the files of a dnsmasq folder, as dnsmasq splits its lines: a comment begins the line or
- * follows a space, a double quote protects commas and comments, and a backslash stands before what is meant literally in one.
+ * follows a space, a double quote protects commas and comments, and a backslash in one stands before what is
+ * meant literally, or before the letter of a control character.
  */
 
 export interface ConfigText {
@@ -16,8 +17,11 @@ export interface OptionLine {
   readonly where: string;
 }
 
-/** What a backslash and a letter mean between quotes. */
-const ESCAPED: Readonly<Record<string, string>> = { t: "\t", n: "\n", b: "\b", r: "\r", e: "\u001B" };
+/** What a backslash and one of these mean between quotes; before anything else it is a backslash, as in `v=DKIM1\; k=rsa`. */
+const ESCAPED: Readonly<Record<string, string>> = {
+  ...{ t: "\t", n: "\n", b: "\b", r: "\r", e: "\u001B" },
+  ...{ '"': '"', "\\": "\\" },
+};
 
 /** Throws no error: a line that cannot be read is an option without a meaning. */
 export function optionLines({ path, text }: ConfigText): OptionLine[] {
@@ -33,9 +37,10 @@ function optionIn(line: string): Omit<OptionLine, "where"> | undefined {
   let [part, isQuoted, isAfterSpace] = ["", false, true];
   for (let at = 0; at < line.length; at++) {
     const char = line[at] as string;
-    if (isQuoted && char === "\\" && at + 1 < line.length) {
-      const next = line[++at] as string;
-      part += ESCAPED[next] ?? next;
+    const escaped = isQuoted && char === "\\" ? ESCAPED[line[at + 1] ?? ""] : undefined;
+    if (escaped !== undefined) {
+      part += escaped;
+      at++;
     } else if (char === '"') isQuoted = !isQuoted;
     else if (isQuoted) part += char;
     else if (char === "#" && isAfterSpace) break;

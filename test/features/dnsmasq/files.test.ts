@@ -132,6 +132,7 @@ for (const [lines, expected] of [
   [["srv-host=_x._tcp.lan"], ["_x._tcp.lan SRV 0 0 1 ."]],
   [["mx-host=lan,h1.lan,50"], ["lan MX 50 h1.lan"]],
   [['txt-record=t.lan,"v=spf1, # a \\"b\\"",c'], ['t.lan TXT v=spf1, # a "b"c']],
+  [['txt-record=t.lan,"v=DKIM1\\; k=rsa\\n."'], ["t.lan TXT v=DKIM1\\; k=rsa\n."]],
   [
     ["address=/a.test/10.0.0.1", "address=/a.test/fd00::1", "mx-host=b.a.test,a.test", "host-record=a.test,10.0.0.2"],
     [

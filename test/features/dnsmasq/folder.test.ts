@@ -47,6 +47,7 @@ srv-host=_http._tcp.lan,h1.lan,80,5,7
 mx-host=lan,h1.lan,50
 ptr-record=9.9.2.10.in-addr.arpa,"ptr.lan"
 caa-record=lan,0,issue,ca.example
+txt-record=dkim.lan,"v=DKIM1\\; k=rsa"
 mx-host=mail.two.lan,h1.lan,5
 host-record=v4.two.lan,10.2.2.4
 address=/own.lan/10.1.1.2
@@ -114,6 +115,7 @@ test("a container gets the answers that dnsmasq gives from the same folder", asy
       "lan CAA",
       "2.2.2.10.in-addr.arpa PTR",
       "9.9.2.10.in-addr.arpa PTR",
+      "dkim.lan TXT",
       "mail.two.lan MX",
       "mail.two.lan A",
       "v4.two.lan A",
