@@ -13,11 +13,7 @@ import { createProgram } from "./program.ts";
 const isPlugin = /\/docker-dns(\.js)?$/.test(process.argv[1] ?? "");
 
 // A reader may close the pipe at any time: `dns11 tail | head`.
-process.stdout.on("error", (error) => {
-  if (codeOf(error) === "EPIPE") process.exit();
-  process.stderr.write(`dns11: cannot write its output: ${reasonOf(error)}\n`);
-  process.exit(EXIT.failure);
-});
+process.stdout.on("error", endWithout);
 
 const program = await createProgram(isPlugin ? "docker dns" : "dns11", process.argv[2]);
 
@@ -34,4 +30,12 @@ try {
 }
 // Whatever is still pending, such as an open connection or a retry, must not keep the process alive. But a slow reader may
 // not have received all output yet.
-process.stdout.write("", endProcess);
+if (process.stdout.errored === null) process.stdout.write("", endProcess);
+// The event of this error comes later.
+else endWithout(process.stdout.errored);
+
+function endWithout(error: Error): never {
+  if (codeOf(error) === "EPIPE") process.exit();
+  process.stderr.write(`dns11: cannot write its output: ${reasonOf(error)}\n`);
+  process.exit(EXIT.failure);
+}

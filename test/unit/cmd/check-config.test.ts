@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 
+import { PROGRAM } from "../../support/program/built.ts";
+import { run } from "../../support/program/command.ts";
 import { dns11 } from "../../support/program/dns11.ts";
 import { refusedHere } from "../../support/program/refused-here.ts";
 import { useEnvironment } from "../support/environment.ts";
@@ -45,6 +47,19 @@ test("an invalid file: a line for each mistake, and exit code 2", async () => {
     stderr,
     new RegExp(`^${path}:2:6: ttl: .*\n${path}:3:9: cache.sise: unknown key; did you mean "size".\n$`),
   );
+});
+
+test("output that cannot be written is an error, and an error of the command stays one", async () => {
+  const settings = file("version: 1\n");
+  for (const [args, code, message] of [
+    [["check-config", settings], 1, /^dns11: cannot write its output: ENOSPC/],
+    [["help"], 1, /^dns11: cannot write its output: ENOSPC/],
+    [["check-config", join(folder, "nowhere")], 2, /nowhere: cannot be read: ENOENT/],
+  ] as const) {
+    const full = await run("sh", ["-c", 'exec "$@" >/dev/full', "sh", process.execPath, PROGRAM, ...args]);
+    assert.match(full.stderr, message);
+    assert.equal(full.code, code);
+  }
 });
 
 test("a conflict is reported with its place", async () => {
