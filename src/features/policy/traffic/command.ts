@@ -69,7 +69,7 @@ function readWait(text: string): number {
 
 async function showLearned(word: string | undefined, options: LearnOptions): Promise<void> {
   if (word === undefined && options.project === undefined)
-    throw new Fault("NO_CONTAINER", "A policy is learned from one project or one container", {
+    throw new Fault("USAGE", "A policy is learned from one project or one container", {
       remedy: "Name it: `dns11 policy learn --project shop`, or `dns11 policy learn web`.",
     });
   const client = await clientFor(options);
