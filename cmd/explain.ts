@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Explanation } from "../src/api/names.ts";
+import { type Explanation, recordsFor } from "../src/api/names.ts";
 import { loadReports } from "../src/features/load.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { explanationText } from "./text/explanation-text.ts";
@@ -43,7 +43,7 @@ async function explain(words: readonly string[], options: ExplainOptions): Promi
 }
 
 /** Programs read the container's own files before they query. */
-function isResolved({ fromFile, fromSearch, reply }: Explanation): boolean {
+function isResolved({ fromFile, fromSearch, reply, question }: Explanation): boolean {
   if (fromFile !== undefined) return fromFile.addresses.length > 0;
-  return fromSearch !== undefined || (reply?.answers.length ?? 0) > 0;
+  return fromSearch !== undefined || (reply !== null && recordsFor(reply, question.type).length > 0);
 }

@@ -4,7 +4,7 @@
  */
 import type { Command } from "commander";
 
-import type { Lookup } from "../src/api/names.ts";
+import { type Lookup, recordsFor } from "../src/api/names.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { askForNames } from "./options/name-client.ts";
 import { type NameOptions, addNameOptions } from "./options/name-options.ts";
@@ -49,7 +49,7 @@ async function lookup(words: readonly string[], options: LookupOptions): Promise
       : found.map((each) => lookupText(each, reports, displayOf(process.stdout))).join("\n");
   process.stdout.write(texts);
   if (found.some(({ rcode }) => rcode === null)) process.exitCode = EXIT.noReply;
-  else if (options.fail === true && found.some(({ answers }) => answers.length === 0)) process.exitCode = EXIT.failure;
+  else if (options.fail === true && found.some((each) => !hasRecords(each))) process.exitCode = EXIT.failure;
 }
 
 function lookupText(found: Lookup, reports: OwnerReports, display: Display): string {
@@ -63,8 +63,12 @@ function lookupText(found: Lookup, reports: OwnerReports, display: Display): str
   return `${printable(head)}\n${replyLines(found, owners, reports, display)}${queries}`;
 }
 
-function emptyText({ rcode, answers }: Lookup): string {
-  return rcode === "NOERROR" && answers.length === 0 ? ", no records of this type" : "";
+function emptyText(found: Lookup): string {
+  return found.rcode === "NOERROR" && !hasRecords(found) ? ", no records of this type" : "";
+}
+
+function hasRecords(found: Lookup): boolean {
+  return recordsFor(found, found.question.type).length > 0;
 }
 
 function attemptsText(attempts: Lookup["attempts"], display: Display): string {

@@ -3,7 +3,7 @@
  * steps are for those who want to check.
  */
 import { type Cause, fixesOf, remediesOf } from "../../src/api/causes.ts";
-import type { ExplainedStep, Explanation } from "../../src/api/names.ts";
+import { type ExplainedStep, type Explanation, recordsFor } from "../../src/api/names.ts";
 import type { FeatureReport } from "../../src/features/contract.ts";
 import { printable } from "./printable.ts";
 import { type OwnerReports, milliseconds, replyLines, ownerOf, ownerText } from "./reply.ts";
@@ -63,8 +63,11 @@ function verdictLines(explained: Explanation, reports: OwnerReports, { width, pa
   if (fromSearch !== undefined) return [verdict(`${fromSearch.addresses.join(", ")}  (${fromSearch.name})`, "yellow")];
   if (notQueried !== null) return [verdict("not queried", "yellow")];
   if (reply === null) return [verdict(`no reply after ${milliseconds(ms)}`, "red")];
-  if (reply.rcode !== "NOERROR") return [verdict(reply.rcode, "red")];
-  if (reply.answers.length === 0) return [verdict(`no records of type ${question.type} (NODATA)`, "yellow")];
+  const alias = reply.answers.findLast(({ type }) => type === "CNAME");
+  const aliasText = alias === undefined ? "" : `, an alias of ${alias.data}`;
+  if (reply.rcode !== "NOERROR") return [verdict(`${reply.rcode}${aliasText}`, "red")];
+  if (recordsFor(reply, question.type).length === 0)
+    return [verdict(`no records of type ${question.type} (NODATA)${aliasText}`, "yellow")];
   const isShadowed = causes.some(({ code }) => code === "shadowed");
   const answers = answerTexts(explained, isShadowed, reports);
   const colour = causes.some(({ isBreaking }) => isBreaking) ? "yellow" : "green";
@@ -79,9 +82,8 @@ function verdictLines(explained: Explanation, reports: OwnerReports, { width, pa
 
 /** Each address with its container; other records as they are. Aliases on the way to an address are left out. */
 function answerTexts({ question, reply, owners }: Explanation, isShadowed: boolean, reports: OwnerReports): string[] {
-  const answers = reply?.answers ?? [];
-  const wanted = answers.filter(({ type }) => type === question.type);
-  return (wanted.length > 0 ? wanted : answers).map(({ data }) => {
+  const answers = reply === null ? [] : recordsFor(reply, question.type);
+  return answers.map(({ data }) => {
     const owner = ownerOf(data, owners);
     if (owner !== undefined) return `${data}  ${ownerText(owner, reports)}`;
     return isShadowed ? `${data}  no container of this engine` : data;
@@ -110,10 +112,11 @@ function noteLines({ notServed, notQueried, causes }: Explanation, display: Disp
 }
 
 /** That there is no record of the other type of address is usual, and that neither resolves is said already. */
-function familyLines({ otherFamily, reply, notQueried }: Explanation, display: Display): string[] {
+function familyLines({ otherFamily, question, reply, notQueried }: Explanation, display: Display): string[] {
   if (otherFamily === undefined || notQueried !== null) return [];
   const { type, rcode, addresses } = otherFamily;
-  const isUsual = addresses.length === 0 && (rcode === "NOERROR" || reply === null || reply.answers.length === 0);
+  const isUsual =
+    addresses.length === 0 && (rcode === "NOERROR" || reply === null || recordsFor(reply, question.type).length === 0);
   return isUsual ? [] : labelled(type, addresses.join(", ") || (rcode ?? "no reply"), display);
 }
 

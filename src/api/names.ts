@@ -2,7 +2,7 @@
  * Names: requests about a name in a container, and their results. A lookup returns the reply that a program in the container
  * gets; an explanation returns how dns11 resolves the name.
  */
-import type { ReplyText } from "../base/model/reply-text.ts";
+import type { RecordText, ReplyText } from "../base/model/reply-text.ts";
 import type { Cause } from "./causes.ts";
 import type { PublishedReport } from "./etcd.ts";
 import type { UpstreamEvent, StepLayer } from "../base/model/query-record.ts";
@@ -58,6 +58,12 @@ export type Lookup = {
   /** The containers that have the addresses of the answer. */
   readonly owners: readonly AddressOwner[];
 } & Omit<ReplyText, "rcode">;
+
+/** The records that programs get from a reply: aliases alone, which may end at a name that does not exist, are none. */
+export function recordsFor({ rcode, answers }: Pick<Lookup, "rcode" | "answers">, type: string): readonly RecordText[] {
+  if (rcode !== "NOERROR") return [];
+  return type === "ANY" ? answers : answers.filter((each) => each.type === type);
+}
 
 export interface ExplainedStep {
   readonly layer: StepLayer;

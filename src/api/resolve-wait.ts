@@ -7,6 +7,7 @@ import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { containersCalled } from "../base/model/container-choice.ts";
 import type { Cause, NotResolved } from "./causes.ts";
 import type { ControlClient } from "./control-client.ts";
+import { recordsFor } from "./names.ts";
 import type { RecordText } from "../base/model/reply-text.ts";
 
 interface Wanted {
@@ -73,9 +74,11 @@ async function tryOne(client: ControlClient, wanted: Wanted, endMs: number): Pro
   try {
     // A server that does not reply takes longer than the remaining time.
     const restMs = Math.max(RETRY_INTERVAL_MS, Math.ceil(endMs - performance.now()));
-    const { rcode, answers } = await client.lookup(wanted, restMs);
-    const result = rcode === "NOERROR" && answers.length === 0 ? "no records" : (rcode ?? "no reply");
-    return { container, records: rcode === "NOERROR" ? answers : [], result, isReply: true };
+    const found = await client.lookup(wanted, restMs);
+    const { rcode, answers, question } = found;
+    const isFound = recordsFor(found, question.type).length > 0;
+    const result = rcode === "NOERROR" && !isFound ? "no records" : (rcode ?? "no reply");
+    return { container, records: isFound ? answers : [], result, isReply: true };
   } catch (error) {
     const code = codeOf(error) ?? "";
     if (PERMANENT_CODES.has(code)) throw error;

@@ -271,6 +271,7 @@ test("several names are explained in order, and addresses are shown with their c
   const { stdout, code } = await command(instance, "explain", "web", "shared", "elsewhere", "app", "--fail");
   assert.equal(code, 1, "one of them does not resolve");
   assert.equal((await command(instance, "explain", "web", "shared", "app", "--fail")).code, 0);
+  assert.equal((await command(instance, "explain", "7.cname.test", "app", "--fail", "-t", "SRV")).code, 1);
   const blocks = stdout.split("\n\n");
   assert.equal(blocks.length, 3);
   assert.ok(blocks[0]?.startsWith(`web (A) in app: ${web.address("n1")}  web\n  path      `), blocks[0]);

@@ -94,6 +94,10 @@ test("a negative answer is a success, and a failure with --fail", async () => {
   assert.equal((await lookup("a.nx.test", "--in", "app")).code, EXIT.ok);
   assert.equal((await lookup("a.nx.test", "--in", "app", "--fail")).code, EXIT.failure);
   assert.equal((await lookup("a.nodata.test", "--in", "app", "--fail")).code, EXIT.failure);
+  const alias = await lookup("7.cname.test", "--in", "app", "-t", "SRV", "--fail");
+  assert.equal(alias.code, EXIT.failure);
+  assert.match(alias.stdout, /, no records of this type\n[\s\S]* CNAME +7\.ok\.test\.\n/);
+  assert.equal((await lookup("7.cname.test", "--in", "app", "--fail")).code, EXIT.ok);
   assert.equal((await lookup("web", "--in", "app", "--fail")).code, EXIT.ok);
 });
 

@@ -27,7 +27,14 @@ import { failureText } from "../../container/attach/attachment-state.ts";
 import { beforeReply, searchAnswer, searchCause } from "./program-answer.ts";
 import { type SituationPorts, Situations, resolversOf } from "../situation/situations.ts";
 import type { Cause } from "../../api/causes.ts";
-import type { ExplainedStep, Explanation, Lookup, NameRequest, AddressOwner } from "../../api/names.ts";
+import {
+  type ExplainedStep,
+  type Explanation,
+  type Lookup,
+  type NameRequest,
+  type AddressOwner,
+  recordsFor,
+} from "../../api/names.ts";
 import { containerCauses } from "../causes/container-causes.ts";
 import { hostAndPort } from "../causes/not-names.ts";
 
@@ -197,7 +204,7 @@ async function explanation(
   );
   const apart = owners.length === 0 ? [] : apartPlaces(await containers.networks(), fact, owner, here, situations);
   const ofFeatures = containers.ofFeatures.explanation(factsOf(here, containers.facts));
-  const isAnswered = reply !== null && reply.answers.length > 0;
+  const isAnswered = reply !== null && recordsFor(reply, question.typeName).length > 0;
   const why = await situations.withFiles(() => {
     const situation = situations.of(fact, owner, {
       name: question.name,

@@ -19,7 +19,7 @@ import { runningContainer } from "../causes/known-container.ts";
 import { containerRef, findContainer, namespaceOwner } from "../situation/find-container.ts";
 import { knownRunning } from "../situation/situations.ts";
 import { searchNames } from "../causes/client-causes.ts";
-import type { Lookup, LookupAttempt, LookupRequest } from "../../api/names.ts";
+import { type Lookup, type LookupAttempt, type LookupRequest, recordsFor } from "../../api/names.ts";
 import { CoalescedCall } from "../../base/lib/async.ts";
 import { type HealthProbe, healthProbeText } from "../../base/model/metrics-policy.ts";
 
@@ -138,7 +138,7 @@ class StubResolver {
     let best: Resolved | undefined;
     for (const question of names) {
       const reply = await this.#queryServers(question);
-      if ((reply?.reply.answers.length ?? 0) > 0) return { reply, question };
+      if (reply !== undefined && recordsFor(reply.reply, question.typeName).length > 0) return { reply, question };
       if (best === undefined || best.reply?.reply.rcode !== "NOERROR") best = { reply, question };
       if (reply === undefined || signal.aborted) break;
     }
@@ -231,8 +231,9 @@ export class ProbePages {
     const ports = this.#parts.ports();
     if (ports === undefined) return { isHealthy: false, text: "dns11 does not serve yet" };
     try {
-      const { rcode, answers } = await lookup(ports, { container, name }, AbortSignal.timeout(LIMITS.healthProbeMs));
-      if (rcode === "NOERROR" && answers.length > 0) return { isHealthy: true, text: "OK" };
+      const found = await lookup(ports, { container, name }, AbortSignal.timeout(LIMITS.healthProbeMs));
+      const { rcode, question } = found;
+      if (recordsFor(found, question.type).length > 0) return { isHealthy: true, text: "OK" };
       const what = rcode === null ? "no reply" : rcode === "NOERROR" ? "no records" : rcode;
       return { isHealthy: false, text: `${name} in ${container}: ${what}` };
     } catch (error) {

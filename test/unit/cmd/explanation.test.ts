@@ -79,6 +79,10 @@ function a(data: string, name = "db."): RecordText {
   return { name, type: "A", ttl: 5, data };
 }
 
+function anAlias(name: string, data: string): RecordText {
+  return { name, type: "CNAME", ttl: 300, data };
+}
+
 function owner(address: string, container: string, project: string | null): AddressOwner {
   return { address, container, network: "shop_back", project, service: project === null ? null : "db" };
 }
@@ -134,11 +138,22 @@ const VERDICTS: readonly (readonly [title: string, explanation: Explanation, isV
     explained({
       question: { name: "www.example.org", type: "A" },
       reply: aReply({
-        answers: [
-          { name: "www.example.org.", type: "CNAME", ttl: 300, data: "edge.example.net." },
-          a("192.0.2.7", "edge.example.net."),
-        ],
+        answers: [anAlias("www.example.org.", "edge.example.net."), a("192.0.2.7", "edge.example.net.")],
       }),
+    }),
+  ],
+  [
+    "an alias of a name that does not exist",
+    explained({
+      question: { name: "www.example.org", type: "A" },
+      reply: aReply({ rcode: "NXDOMAIN", answers: [anAlias("www.example.org.", "gone.example.net.")] }),
+    }),
+  ],
+  [
+    "an alias of a name without such records",
+    explained({
+      question: { name: "www.example.org", type: "A" },
+      reply: aReply({ answers: [anAlias("www.example.org.", "mail.example.net.")] }),
     }),
   ],
   [

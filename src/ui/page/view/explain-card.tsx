@@ -4,7 +4,7 @@
  */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Explanation, ExplainedStep } from "../../../api/names.ts";
+import { type Explanation, type ExplainedStep, recordsFor } from "../../../api/names.ts";
 import { ApiError } from "../data/api.ts";
 import { useCell } from "../data/cell.ts";
 import { type ExplainPlace, type Question, usePage } from "./context.ts";
@@ -98,7 +98,7 @@ const RECORDS_MAX = 12;
 /** The result first, then why, then the way of the query as a line with stations: where it went, and where it ended. */
 function ExplanationView({ explanation }: { readonly explanation: Explanation }): JSX.Element {
   const { container, question, reply, causes, notServed, notQueried, ms } = explanation;
-  const isGood = !isElsewhere(explanation) && reply !== null && reply.rcode === "NOERROR" && reply.answers.length > 0;
+  const isGood = !isElsewhere(explanation) && reply !== null && recordsFor(reply, question.type).length > 0;
   return (
     <>
       <p class="answer-head">
@@ -134,12 +134,12 @@ function isElsewhere({ fromFile, fromSearch }: Explanation): boolean {
 }
 
 function resultOf(explanation: Explanation): string {
-  const { fromFile, reply, notQueried } = explanation;
+  const { fromFile, question, reply, notQueried } = explanation;
   if (fromFile?.addresses.length === 0) return "no address";
   if (isElsewhere(explanation)) return "another answer";
   if (notQueried !== null) return "not queried";
   if (reply === null) return "no reply";
-  return reply.rcode === "NOERROR" && reply.answers.length === 0 ? "NODATA" : reply.rcode;
+  return reply.rcode === "NOERROR" && recordsFor(reply, question.type).length === 0 ? "NODATA" : reply.rcode;
 }
 
 function Records({ explanation: { reply, owners } }: { readonly explanation: Explanation }): JSX.Element | null {
@@ -169,9 +169,9 @@ function Records({ explanation: { reply, owners } }: { readonly explanation: Exp
 
 /** Steps that passed the query on are hollow; the one that answered is filled. */
 function Way({ explanation }: { readonly explanation: Explanation }): JSX.Element | null {
-  const { steps, container, reply } = explanation;
+  const { steps, container, question, reply } = explanation;
   if (steps.length === 0) return null;
-  const isGood = reply?.rcode === "NOERROR" && reply.answers.length > 0;
+  const isGood = reply !== null && recordsFor(reply, question.type).length > 0;
   return (
     <ol class="way" aria-label="The way of the query">
       <li class="station station-start">
