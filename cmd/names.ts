@@ -4,7 +4,13 @@
 import type { Command } from "commander";
 
 import type { ContainerRef, ListedName, NameList } from "../src/api/names.ts";
-import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./options/container-argument.ts";
+import {
+  type ProjectOptions,
+  addEachOption,
+  addProjectOption,
+  containersRequest,
+  containersToAsk,
+} from "./options/container-argument.ts";
 import {
   type ControlOptions,
   type Format,
@@ -31,10 +37,10 @@ export function addNames(program: Command): void {
     .option("--in <container>", "as this container resolves them: its name, Compose service or ID");
   addFormatOption(addControlOptions(addEachOption(addProjectOption(command)))).action(async (options: NamesOptions) => {
     const client = await clientFor(options);
-    const { in: word, project } = options;
+    const { in: word } = options;
     const requests =
       word === undefined
-        ? [project === undefined ? {} : { project }]
+        ? [await containersRequest(client, undefined, options)]
         : containersToAsk((await client.status()).containers, word, options).map(({ id }) => ({ container: id }));
     const display = displayOf(process.stdout);
     for (const [index, each] of requests.entries()) {

@@ -97,6 +97,13 @@ test("ps has projects, services and the queries of the last minute; -p and a ser
     [unknown.code, unknown.stderr.split("\n")[0]],
     [2, 'dns11: No running container belongs to the Compose project "shpo"; did you mean "shop"?'],
   );
+  // Its containers may have names that do not run.
+  const names = await command("names", "-p", "shpo");
+  assert.deepEqual([names.code, names.stdout], [0, "no names\n"]);
+  assert.match(
+    names.stderr,
+    /^dns11: No running container belongs to the Compose project "shpo"; did you mean "shop"\?\n$/,
+  );
 });
 
 test("a table of 80 columns fits, whatever is in it", async () => {
