@@ -98,7 +98,8 @@ export function composeQuerySide(
   const shares = sharePools(descriptorsMax());
   const clients = new Clients({ slots, histories, failures, shares });
   const onForgotten = (): void => clients.forgetRepeated();
-  const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era };
+  const spare = new SpareDescriptors(LIMITS.upstreamDescriptorsKept);
+  const parts: AnsweringParts = { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era, spare };
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block, batch, slice: new TimeSlice(LIMITS.udpSliceMs) };
@@ -160,6 +161,7 @@ interface AnsweringParts {
   /** Replies of the cache are no longer valid, also where the kernel repeats them. */
   readonly onForgotten: () => void;
   readonly era: AnswerEra;
+  readonly spare: SpareDescriptors;
 }
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
@@ -230,7 +232,7 @@ const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameserv
 
 function adaptive(
   { behaviour, upstream }: RunSettings,
-  { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era }: AnsweringParts,
+  { block, batch, limitedLog, lookupLog, meter, onServerChange, onForgotten, era, spare }: AnsweringParts,
 ): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
@@ -245,7 +247,7 @@ function adaptive(
       socketsMax,
       pools: new Set(),
       sockets: { open: 0 },
-      spare: new SpareDescriptors(LIMITS.upstreamDescriptorsKept),
+      spare,
     },
     (server, ...change) => {
       logHealth(limitedLog, server, ...change);

@@ -3,7 +3,7 @@
  * settings file, or keeps the previous settings if the file is invalid.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -144,6 +144,21 @@ test("systemctl reload fails where the file is invalid, and names the line; the 
   const { code, stderr } = await systemctlReload();
   assert.equal(code, 1, stderr);
   assert.match(stderr, /Reload failed, the previous settings stay in force:\n.*settings-\d+\.yaml:2:\d+: ttl/);
+});
+
+test("a reload that replaces the cache keeps back no more descriptors than before", async () => {
+  // Those that are kept back are of this file, and nothing else opens it again and again.
+  const { rdev } = statSync("/dev/null");
+  const keptBy = (pid: number): number =>
+    readdirSync(`/proc/${pid}/fd`).filter(
+      (fd) => statSync(`/proc/${pid}/fd/${fd}`, { throwIfNoEntry: false })?.rdev === rdev,
+    ).length;
+  const counts: number[] = [];
+  for (const size of [1, 2, 3]) {
+    const instance = await shared.under(`cache: { size: ${size}MiB }`);
+    counts.push(keptBy((await instance.status()).pid));
+  }
+  assert.deepEqual(counts, [counts[0], counts[0], counts[0]]);
 });
 
 test("a second instance with another state directory says at its start that it serves nothing", async () => {
