@@ -3,7 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 
-import { Fault, reasonOf } from "../../src/base/lib/fault.ts";
+import { Fault } from "../../src/base/lib/fault.ts";
 import { readDocument } from "../../src/config/file/document.ts";
 
 export function policiesIn(file: string): Readonly<Record<string, object>> {
@@ -11,7 +11,7 @@ export function policiesIn(file: string): Readonly<Record<string, object>> {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    throw new Fault("BAD_POLICY", `"${file}" cannot be read: ${reasonOf(error)}`, {
+    throw new Fault("BAD_POLICY", `"${file}" cannot be read`, {
       remedy: "Name a file as `dns11 policy learn` prints it.",
       cause: error,
     });

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
+import { EXIT } from "../../../cmd/process/exit-code.ts";
 import { TYPE } from "../../../src/base/dns/record-type.ts";
 import {
   addressBytes,
@@ -17,10 +18,22 @@ import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { readRule } from "../../../src/features/policy/model/policy-rule.ts";
 import { scopeText, POLICY_DEFAULTS } from "../../../src/features/policy/model/policy.ts";
+import { refusedHere } from "../../support/program/refused-here.ts";
 
 function policiesIn(text: string): ReturnType<typeof readSettings>["values"]["policies"] {
   return readSettings(Buffer.from(`version: 1\n${text}`), "f").values.policies;
 }
+
+test("commands refuse a file without policies with the code for mistakes in settings, and say why once", async () => {
+  for (const args of [
+    ["policy", "apply", "/nowhere"],
+    ["sandbox", "--policy", "/nowhere", "--", "true"],
+  ]) {
+    const refusal = await refusedHere(args);
+    assert.equal(refusal?.code, EXIT.usage);
+    assert.match(refusal.stderr, /^dns11: "\/nowhere" cannot be read: ENOENT: [^:]+\n {2}Name a file/);
+  }
+});
 
 test("every key of a policy is read, and each rule has its line", () => {
   const [agents, plain] =
