@@ -66,9 +66,12 @@ function limited(text: string): number {
 
 const WITHOUT_MEANING: ReadonlySet<string> = new Set([
   ...["bind-dynamic", "bind-interfaces", "interface", "except-interface", "listen-address", "port"],
-  ...["no-dhcp-interface", "local-service", "min-port", "max-port", "query-port", "port-limit", "edns-packet-max"],
+  ...["no-dhcp-interface", "no-dhcpv4-interface", "no-dhcpv6-interface", "bridge-interface", "shared-network"],
+  ...["no-ping", "leasefile-ro", "script-arp", "script-on-renewal", "tag-if"],
+  ...["local-service", "min-port", "max-port", "query-port", "port-limit", "edns-packet-max"],
   ...["enable-dbus", "enable-ubus", "user", "group", "pid-file", "keep-in-foreground", "no-daemon", "no-ident"],
   ...["log-facility", "log-queries", "log-async", "log-dhcp", "log-debug", "quiet-dhcp", "quiet-dhcp6", "quiet-ra"],
+  ...["quiet-tftp", "dumpfile", "dumpmask", "domain-suffix"],
   ...["no-poll", "clear-on-reload", "no-hosts", "localise-queries", "domain", "expand-hosts", "fast-dns-retry"],
   ...["read-ethers", "enable-ra", "ra-param", "bootp-dynamic", "dns-loop-detect", "max-tcp-connections"],
 ]);
@@ -126,6 +129,7 @@ class DnsmasqFolder {
       return;
     }
     try {
+      if (option.isOpen) throw new Error('has a quotation mark (") without an end: add one, or remove it');
       this.#put(option);
     } catch (error) {
       this.#mistakes.push(`${where}: ${name}: ${(error as Error).message}`);

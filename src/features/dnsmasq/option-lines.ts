@@ -13,6 +13,8 @@ export interface OptionLine {
   readonly name: string;
   /** The values between its commas; none of an option without a value. */
   readonly parts: readonly string[];
+  /** A quote in it has no end. */
+  readonly isOpen: boolean;
   /** File and line. */
   readonly where: string;
 }
@@ -51,7 +53,7 @@ function optionIn(line: string): Omit<OptionLine, "where"> | undefined {
     } else part += char;
     isAfterSpace = !isQuoted && /\s/.test(char);
   }
-  if (name !== undefined) return { name, parts: [...parts, part.trim()] };
+  if (name !== undefined) return { name, parts: [...parts, part.trim()], isOpen: isQuoted };
   const alone = part.trim();
-  return alone === "" ? undefined : { name: alone, parts: [] };
+  return alone === "" ? undefined : { name: alone, parts: [], isOpen: isQuoted };
 }

@@ -137,6 +137,9 @@ function readHost(entries: RecordLines, { parts, where }: OptionLine): void {
   if (first === undefined || addresses.length === 0 || names.some((name) => addressBytes(name) !== undefined)) {
     throw new Error("use host-record=NAME,ADDRESS, with the names before the addresses");
   }
+  const keys = addresses.map((each) => keyOf(each));
+  if (new Set(keys).size < keys.length)
+    throw new Error("has several addresses of one family, of which dnsmasq has the last one only: use a line for each");
   for (const name of names) for (const each of addresses) entries.put(name, keyOf(each), each, where, ttl);
   for (const each of addresses) entries.point(each, first, where);
 }

@@ -191,6 +191,8 @@ for (const [line, problem] of [
   ["address=/a.test/ten", /"ten" is not an IP address/],
   ["rev-server=10.0.0.0/9,10.0.0.1", /use a multiple of 8/],
   ["host-record=10.0.0.1,h.lan", /names before the addresses/],
+  ["host-record=h.lan,10.0.0.1,10.0.0.2", /several addresses of one family, of which dnsmasq has the last one only/],
+  ['txt-record=t.lan,"v=spf1 # all', /^a\.conf:1: txt-record: has a quotation mark \("\) without an end/],
   ["srv-host=_x._tcp,h.lan,80", /has no domain/],
   ["cache-size=many", "a.conf:1: cache-size: use a whole number"],
   ["max-cache-ttl=0", /a\.conf:1: max-cache-ttl: invalid duration/],
@@ -205,6 +207,18 @@ for (const [line, problem] of [
     else assert.match(found ?? "", problem);
   });
 }
+
+test("options about DHCP, TFTP and dnsmasq's own process mean nothing", () => {
+  const lines = ["no-ping", "leasefile-ro", "shared-network=eth0,10.0.0.1", "script-on-renewal", "quiet-tftp"];
+  const others = [
+    "dhcp-range=10.0.0.2,10.0.0.9",
+    "tag-if=set:a,tag:b",
+    "no-dhcpv4-interface=eth0",
+    "dumpfile=/run/dump",
+  ];
+  const { withoutMeaning, values } = read(...lines, ...others);
+  assert.deepEqual([withoutMeaning.length, values], [lines.length + others.length, {}]);
+});
 
 test("all mistakes are reported at once, those of names with them", () => {
   assert.deepEqual(
