@@ -16,7 +16,7 @@ import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
 import { addPs } from "./ps.ts";
 import { addReload } from "./reload.ts";
-import { addRootlessDefaults } from "./process/rootless.ts";
+import { addStateDirs } from "./process/rootless.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";
@@ -120,7 +120,7 @@ export async function createProgram(name: string, word = ""): Promise<Command> {
     for (const [key, { group: own, load }] of ofFeatures)
       if (own === heading && isWanted(key)) (await load()).add(program);
   }
-  addRootlessDefaults(program);
+  addStateDirs(program);
   for (const command of program.commands) command.exitOverride();
   return program;
 }

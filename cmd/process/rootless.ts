@@ -2,18 +2,22 @@
  * Rootless: what differs where a normal user has a Docker engine of their own: the default state directory, and that
  * commands which look into containers enter the engine's namespaces first.
  */
+import { resolve } from "node:path";
 import type { Command } from "commander";
 
 import { defaultStateDir } from "../../src/api/state-paths.ts";
 import type { RootlessOptions } from "../../src/run/rootless/enter.ts";
 import { onThisPlatform } from "../modules/platform.ts";
 
-/** Sets the state directory of every command that has one and was given none. */
-export function addRootlessDefaults(program: Command): void {
+/** Sets the state directory of every command that has one: an empty variable sets none, and sockets need a path from the root. */
+export function addStateDirs(program: Command): void {
   program.hook("preAction", (_, command) => {
-    if (command.getOptionValueSource("stateDir") !== "default") return;
-    const { host } = command.opts<{ readonly host?: string }>();
-    command.setOptionValueWithSource("stateDir", defaultStateDir(host), "default");
+    const { host, stateDir } = command.opts<{ readonly host?: string; readonly stateDir?: string }>();
+    if (stateDir === undefined) return;
+    const source = command.getOptionValueSource("stateDir");
+    if (source === "default" || stateDir === "")
+      command.setOptionValueWithSource("stateDir", defaultStateDir(host), "default");
+    else command.setOptionValueWithSource("stateDir", resolve(stateDir), source);
   });
 }
 

@@ -140,6 +140,12 @@ test("an unusable state directory is named, with the reason", async () => {
   assert.match(long.stderr, /too long for a socket path/);
   const enough = Number(/"([^"]*)" is too long/.exec(long.stderr)?.[1]?.length) - 107;
   const longest = join(folder, "x".repeat(120 - enough));
+  // A relative one is below the working directory, and an empty variable sets none.
+  const relative = ["run", "-H", engine.host, "--state-dir", "relative", "--with", "--", "true"];
+  const served = await dns11(relative, { cwd: folder });
+  assert.equal(served.code, 0, served.stderr);
+  const unset = await runRefused(["status", "-H", engine.host], { DNS11_STATE_DIR: "" });
+  assert.match(unset.stderr, /nothing listens at "\/run\/dns11\//);
   await using instance = await startDns11(engine, { stateDir: longest });
   await waitFor("its keeper", async () => ((await instance.status()).keeper.state === "watching" ? true : undefined));
   await instance.stop();
