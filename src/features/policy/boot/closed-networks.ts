@@ -58,7 +58,7 @@ export function readClosedNetworks(folder: string): ClosedNetwork[] | undefined 
     return networksIn(readOwn(path));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    throw new Fault("CLOSED_NETWORKS", `"${path}" cannot be used: ${reasonOf(error)}`, {
+    throw new Fault("CLOSED_NETWORKS", `"${path}" cannot be used`, {
       remedy: "dns11 writes it anew when it runs; until then no network is closed before Docker starts.",
       cause: error,
     });

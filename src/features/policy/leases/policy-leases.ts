@@ -275,7 +275,8 @@ export class PolicyLeases {
       }));
     } catch (error) {
       if (isInternalError(error)) throw error;
-      throw badPolicy(reasonOf(error).replaceAll(new RegExp(`${path}:\\d+:\\d+: `, "g"), ""), error);
+      // The file is of no interest to whoever has written the line.
+      throw badPolicy(reasonOf(error).replaceAll(new RegExp(`${path}:\\d+:\\d+: `, "g"), ""));
     } finally {
       rmSync(path, { force: true });
     }
@@ -369,7 +370,7 @@ export class PolicyLeases {
     try {
       this.#store.write([...others, ...(after === "closed" ? policies : [])]);
     } catch (error) {
-      throw new Fault("POLICY_LEASES", `"${this.#store.path}" cannot be written: ${reasonOf(error)}`, {
+      throw new Fault("POLICY_LEASES", `"${this.#store.path}" cannot be written`, {
         remedy: "Make room there: without it, nobody would be closed after a crash.",
         cause: error,
       });
@@ -396,8 +397,8 @@ export class PolicyLeases {
   }
 }
 
-function badPolicy(what: string, cause?: unknown): Fault {
-  return new Fault("BAD_POLICY", what, { remedy: "Write it as in the settings file: docs/policy.md", cause });
+function badPolicy(what: string): Fault {
+  return new Fault("BAD_POLICY", what, { remedy: "Write it as in the settings file: docs/policy.md" });
 }
 
 function labelsOf(policies: readonly Policy[]): string[] {
@@ -497,7 +498,7 @@ export class LeaseStore {
   }
 
   #fault(error: unknown): Fault {
-    return new Fault("POLICY_LEASES", `"${this.#path}" cannot be used: ${reasonOf(error)}`, {
+    return new Fault("POLICY_LEASES", `"${this.#path}" cannot be used`, {
       remedy: "Remove it. Until then, containers whose leases had ended closed are held by the settings alone.",
       cause: error,
     });

@@ -352,6 +352,25 @@ test("whatever a line says, it is answered, and nothing that it left is in the f
   leases.close();
 });
 
+test("a line with mistakes is refused with each of them once, and without a file", async () => {
+  const leases = new PolicyLeases({
+    book: bookOf(() => undefined),
+    folder: mkdtempSync(join(folder, "mistakes-")),
+    onEvent: () => undefined,
+    learnLabel: async () => await Promise.resolve(),
+    onFirst: () => undefined,
+  });
+  const lease = leases.open({ pid: 1, command: "x" });
+  const refused = await leases.handle(lease, JSON.stringify({ policies: { one: { ...TEAM, for: ["x"] } } }));
+  const error = "error" in refused ? refused.error : "";
+  assert.match(
+    error,
+    /^policies\.one\.for\[0\]: invalid choice of containers "x": use network=NAME[^/]*\. Write it as/,
+  );
+  leases.end(lease);
+  leases.close();
+});
+
 test("where it cannot be written whom to close, a policy is refused, and those in force stay", async () => {
   const own = mkdtempSync(join(folder, "full-"));
   const inForce: string[][] = [];
@@ -369,7 +388,7 @@ test("where it cannot be written whom to close, a policy is refused, and those i
   rmSync(new LeaseStore(own).path);
   mkdirSync(new LeaseStore(own).path);
   const refused = await leases.handle(lease, line("two"));
-  assert.match("error" in refused ? refused.error : "", /cannot be written/);
+  assert.match("error" in refused ? refused.error : "", /cannot be written: EISDIR: (?!.*EISDIR)/);
   leases.end(lease);
   assert.deepEqual(inForce, [["lease/one"], ["lease/one"]]);
   leases.close();
