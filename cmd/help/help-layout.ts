@@ -51,8 +51,7 @@ type Example = readonly [line: string, purpose: string];
 
 /**
  * The command lines that a help text begins with, for those who learn from an example faster than from a list of
- * options.
- * By the words of the command after the program's name.
+ * options; by the words of the command after the program's name.
  */
 const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "": [

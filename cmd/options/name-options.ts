@@ -87,10 +87,7 @@ export function withContainerHint(
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const DAY_MS = 86_400_000;
 
-/**
- * A time as people type it, such as 30s, 500ms or 2m.
- * In milliseconds.
- */
+/** A time as people type it, such as 30s, 500ms or 2m, in milliseconds. */
 export function readDuration(text: string): number {
   const [, number, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(text) ?? [];
   const ms = Math.round(Number(number) * (UNITS[unit ?? ""] ?? Number.NaN));

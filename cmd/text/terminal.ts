@@ -48,10 +48,7 @@ function widthOf({ isTTY, columns }: Stream, env: NodeJS.ProcessEnv): number {
 
 const DAY_MS = 86_400_000;
 
-/**
- * Local times, and ages, as text for people. JSON has ISO times.
- * The local time of day, and the date if that is not within a day.
- */
+/** A time for people, where JSON has ISO times: the local time of day, and the date if that is not within a day. */
 export function localTime(iso: string, nowMs: number): string {
   const date = new Date(iso);
   const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");

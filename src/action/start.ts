@@ -155,11 +155,7 @@ const SHOWN_MAX = 8_000;
 /** The modes of policies, by their names. */
 type Modes = Readonly<Record<string, { readonly mode: string }>>;
 
-/**
- * The settings file that has the policies of a job. dns11 itself checks it before it is started with it. Where the step says the
- * mode, dns11 gets a copy in which only the modes are others, so that lines are those of the file.
- * The path of the file as the workflow means it; undefined without one. Throws if it cannot be read.
- */
+/** The path of the settings file with the policies of the job; undefined without one. Throws if it cannot be read. */
 export function policyPath(env: Environment, { policy }: Inputs): string | undefined {
   if (policy === "") return undefined;
   const path = resolve(env["GITHUB_WORKSPACE"] ?? "", policy);
@@ -171,7 +167,10 @@ export function policyPath(env: Environment, { policy }: Inputs): string | undef
   }
 }
 
-/** The path of what dns11 is to be started with. Throws if it is no valid settings file with policies. */
+/**
+ * The path of what dns11 is to be started with: where the step says the mode, a copy in which only the modes are others, so that lines
+ * are those of the file. Throws if dns11 itself does not find a valid settings file with policies.
+ */
 export function policyFileOf(program: string, path: string, mode: Inputs["policyMode"], folder: string): string {
   const policies = checked(program, path);
   if (Object.keys(policies).length === 0) throw new InputError(`policy: "${path}" has no policies`);

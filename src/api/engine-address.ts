@@ -84,10 +84,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 const ROOT = 0;
 
 /**
- * The rootless engine of the user who runs the command. Its socket is in the user's runtime directory, and so
- * is the state of the dns11 that serves it: that dns11 has the rights of this user only. Root has none: the machine's
- * engine is not rootless.
- * The user's socket where there is one, at the place where Docker puts it.
+ * The socket of the user's own rootless engine, in the user's runtime directory; undefined where there is none. The state of the
+ * dns11 that serves it is there, too: that dns11 has the rights of this user only.
  */
 function ownSocket(env: NodeJS.ProcessEnv, user: number): string | undefined {
   const folder = runtimeFolder(env, user);

@@ -115,10 +115,7 @@ export interface Explanation {
   readonly hints: readonly string[];
 }
 
-/**
- * The containers that have the addresses of an answer, as part of explanations, lookups and queries.
- * The container that has an address.
- */
+/** An address of an answer, and the container that has it: in explanations, lookups and queries. */
 export interface AddressOwner {
   readonly address: string;
   /** A virtual address has the swarm service here. */

@@ -320,8 +320,7 @@ interface DroppingChain {
 /**
  * Forwarding check: whether the host drops what Docker forwards for containers. With its nftables backend, Docker accepts packets in
  * tables of its own, and no rule there overrides a chain of another table that drops them: a dockerd with the iptables backend sets
- * the policy of FORWARD to DROP, and that stays when it is replaced.
- * Nothing where Docker does not use nftables on the host.
+ * the policy of FORWARD to DROP, and that stays when it is replaced. Finds nothing where Docker does not use nftables on the host.
  */
 async function forwardingFindings(within: Within, memory: NetlinkMemory): Promise<Finding[]> {
   const isDockers = new Set<number>();

@@ -291,9 +291,9 @@ const TCP = 2;
 const DOT = 3;
 
 /**
- * Messages of dnstap (dnstap.info) as bytes. It is here, and not a package for protocol buffers, because two messages with some fifteen fields
- * are written and none is read: each field is a tag, which has its number and type, and a number or bytes with their length.
- * Types of messages that dns11 has.
+ * The types of messages that dns11 has. They are written here, and not by a package for protocol buffers, because two messages with
+ * some fifteen fields are written and none is read: each field is a tag, which has its number and type, and a number or bytes with
+ * their length.
  */
 export const TAPPED = { clientQuery: 5, clientResponse: 6, forwarderQuery: 7, forwarderResponse: 8 } as const;
 

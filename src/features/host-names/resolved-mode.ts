@@ -239,10 +239,8 @@ const REQUEST_BYTES = 40;
 const NAME_BYTES = 16;
 
 /**
- * A network link without a network, held open by a descriptor. The kernel removes the link when the descriptor
- * closes, however the process ends.
- * Makes a link of an open /dev/net/tun, in the namespace in which that was opened. "%d" in the name becomes the first
- * free number. Returns the name.
+ * Makes a network link of an open /dev/net/tun, in the namespace in which that was opened, and returns its name: "%d" in
+ * `name` becomes the first free number. The kernel removes the link when the descriptor closes, however the process ends.
  */
 function makeTun(device: number, name: string): string {
   const request = Buffer.alloc(REQUEST_BYTES);

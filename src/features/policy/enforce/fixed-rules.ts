@@ -56,8 +56,8 @@ export interface Destination {
 }
 
 /**
- * What the kernel does with a connection because of its address, by the rules that it is given.
- * Undefined if no rule is about the address: then it depends on the names that were answered with it.
+ * What the kernel does with a connection because of its address, by the rules that it is given; undefined if no rule is about the
+ * address: then it depends on the names that were answered with it.
  */
 export function fixedVerdict(policies: readonly Policy[], destination: Destination): "allowed" | "denied" | undefined {
   const found = fixedRules(policies).find((rule) => isAbout(rule, destination));

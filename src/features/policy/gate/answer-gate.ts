@@ -128,8 +128,7 @@ const PARAMETER_FIXED_BYTES = 4;
 
 /**
  * What a reply tells a client to go to: addresses, those in hints of services among them, and the targets of
- * aliases. All sections count, because clients use what they find.
- * Each returns false if there are too many.
+ * aliases. All sections count, because clients use what they find. Both methods return false where there are too many.
  */
 export interface ContentsVisitor {
   /** Four or sixteen bytes, valid until it returns, and for how long clients keep them. */

@@ -103,6 +103,11 @@ function coversPattern(outer: Pattern, inner: Pattern): boolean {
   }
 }
 
+/**
+ * Domains below which anybody can have a name: public suffixes, and platforms that give each customer one. A wildcard
+ * there allows names of strangers, who may receive data. The list is short: it has what people are likely to write, and is no
+ * substitute for the public suffix list.
+ */
 const SHARED: ReadonlySet<string> = new Set([
   // Registries sell names right below these.
   ...["co.uk", "org.uk", "ac.uk", "com.au", "net.au", "co.nz", "co.jp", "ne.jp", "co.kr", "com.br", "com.cn", "com.mx"],
@@ -126,12 +131,7 @@ const SHARED: ReadonlySet<string> = new Set([
   ...["duckdns.org", "no-ip.org", "sslip.io", "nip.io", "xip.io"],
 ]);
 
-/**
- * Domains below which anybody can have a name: public suffixes, and platforms that give each customer one. A wildcard
- * there allows names of strangers, who may receive data. The list is short: it has what people are likely to write, and is no
- * substitute for the public suffix list.
- * Where strangers have names that the wildcard matches; undefined if it is not one, or of one owner.
- */
+/** Says where strangers have names that a wildcard matches; undefined for what is no wildcard, or of one owner. */
 export function sharedBelow({ before, tailLabels, text }: Pattern): string | undefined {
   if (before === "none") return undefined;
   if (tailLabels === 0) return "it matches names of everybody";

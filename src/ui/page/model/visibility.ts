@@ -174,9 +174,8 @@ export function rowTitle({ rows }: VisibleRow): { readonly name: string; readonl
 }
 
 /**
- * Containers in the network namespace of another one. They are on its networks and their queries are its own: nobody can tell them
- * apart.
- * The key is the name of the container, the value the one whose namespace it uses.
+ * The containers that use the network namespace of another one, by their names, each with that one. They are on its networks and
+ * their queries are its own: nobody can tell them apart.
  */
 export type Sharing = ReadonlyMap<string, ContainerReport>;
 

@@ -257,10 +257,7 @@ function useDetail(id: string): { readonly detail: ContainerReport | undefined; 
 const EVERY_MS = 5_000;
 const LISTED_MAX = 30;
 
-/**
- * Where a container connected to and which names it had asked, while `egress` is on.
- * Nothing while it is off.
- */
+/** Where a container connected to, and which names it had asked; nothing while `egress` is off. */
 function Connections({ id, nowMs }: { readonly id: string; readonly nowMs: number }): JSX.Element | null {
   const report = useConnections(id);
   const [container] = report?.containers ?? [];
