@@ -154,6 +154,8 @@ class HostNames implements OwnNamespace {
     }
     this.#release();
     this.#policy = policy;
+    // Why they did not resolve with other settings: it is said again if it holds with these.
+    this.#decision = { kind: "serve" };
     this.#leave();
     this.#open();
     this.refresh();

@@ -361,6 +361,11 @@ test("a domain that is somebody else's is refused with what to do, and nothing i
     });
     assert.equal(code, "host-names");
     await instance.logs(/container names do not resolve on the host/);
+    const timesSaid = (): number => instance.log.split("container names do not resolve on the host").length;
+    const earlier = timesSaid();
+    await shared.under("host-names: off");
+    await shared.under("host-names: auto", `host-domain: ${domain}`);
+    await waitFor("the reason to be said again", () => (timesSaid() > earlier ? true : undefined));
     await waitFor("the rules to go", async () =>
       (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
     );
