@@ -338,7 +338,7 @@ export class Follower {
       if (!this.#synced.isOpen) this.#inVain.set(id, times);
       // The next list reveals new containers; a known container that changed must be marked here.
       const waitMs = this.#synced.isOpen ? LIMITS.engineRetryLastMs : LIMITS.engineRetryFirstMs * 5 ** times;
-      setTimeout(() => this.#isConnected && this.#mark(id), waitMs).unref();
+      setTimeout(() => this.reinspect([id]), waitMs).unref();
     }
   }
 

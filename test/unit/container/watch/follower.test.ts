@@ -388,6 +388,28 @@ test("reinspect() inspects all known containers; while the engine is away, when 
   assert.deepEqual(engine.inspected, ["a", "b", "a", "b"]);
 });
 
+test("a container that could not be inspected before the engine went away is inspected when it is back", async () => {
+  engine.put("a");
+  const follower = follow();
+  await settle();
+  engine.inspected = [];
+  engine.failing.add("a");
+  mock.timers.enable({ apis: ["setTimeout"] });
+  follower.reinspect();
+  await settle();
+  engine.isAway = true;
+  engine.emit("end");
+  await settle();
+  // It is due while the engine is away.
+  await later();
+  assert.deepEqual(engine.inspected, ["a"]);
+  engine.failing.clear();
+  engine.isAway = false;
+  while (!follower.isConnected) await settle();
+  await settle();
+  assert.deepEqual(engine.inspected, ["a", "a"]);
+});
+
 test("a final error ends the follower", async () => {
   engine.describe = async () => {
     throw new Fault("ENGINE_OTHER", "another one", { isFinal: true });
