@@ -54,6 +54,8 @@ export interface FollowerHooks {
   /** The current facts by container. */
   readonly known: () => ReadonlyMap<string, ContainerFact>;
   readonly hasNetwork: (id: string) => boolean;
+  /** The IDs of known networks. */
+  readonly knownNetworks: () => Iterable<string>;
 }
 
 /** Containers that are not running, which are followed only where somebody is interested. */
@@ -67,7 +69,7 @@ interface StoppedHooks {
 
 export type FollowedEngine = Pick<
   Engine,
-  "describe" | "containers" | "stoppedContainers" | "container" | "network" | "image" | "events" | "labels"
+  "describe" | "containers" | "stoppedContainers" | "container" | "network" | "networks" | "image" | "events" | "labels"
 >;
 
 const NANO_PER_MILLI = 1e6;
@@ -262,7 +264,17 @@ export class Follower {
     this.#hasListed = true;
     this.#pump();
     this.#checkSynced();
+    await this.#resyncNetworks(listed);
     if (this.#synced.isOpen) await this.#resyncStopped();
+  }
+
+  /** Forgets networks that were removed without an event. One that a container is on is there. */
+  async #resyncNetworks(listed: readonly ListedJson[]): Promise<void> {
+    const used = new Set(listed.flatMap(networkIdsIn));
+    const unused = [...this.#hooks.knownNetworks()].filter((id) => !used.has(id));
+    if (unused.length === 0) return;
+    const present = new Set((await this.#engine.networks()).map(({ Id: id }) => id));
+    for (const id of unused) if (!present.has(id)) this.#hooks.onNetworkGone(id);
   }
 
   *#comparing(listed: readonly ListedJson[], known: ReadonlyMap<string, ContainerFact>): Generator<void> {
@@ -398,4 +410,8 @@ export class Follower {
     // The next list repeats it.
     void this.#resyncStopped().catch(() => undefined);
   }
+}
+
+function networkIdsIn({ NetworkSettings: settings }: ListedJson): string[] {
+  return Object.values(settings?.Networks ?? {}).flatMap(({ NetworkID: id }) => id ?? []);
 }

@@ -438,6 +438,7 @@ export class EngineSide implements ContainerSide {
       filesOf: (json) => this.files.read(json),
       known: () => this.directory.containers,
       hasNetwork: (id) => this.directory.network(id) !== undefined,
+      knownNetworks: () => [...this.directory.networks()].map(({ id }) => id),
     });
   }
 

@@ -109,6 +109,7 @@ async function readDirectory(engine: Engine): Promise<Directory> {
     filesOf: apiFiles,
     known: () => directory.containers,
     hasNetwork: (id) => directory.network(id) !== undefined,
+    knownNetworks: () => [],
   });
   await follower.once();
   return directory;

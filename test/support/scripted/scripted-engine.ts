@@ -98,6 +98,7 @@ export class ScriptedEngine implements AsyncDisposable {
     if (path === "/info") return answer(response, RECORDED.info);
     if (path === "/containers/json" && query.includes("filters")) return answer(response, []);
     if (path === "/containers/json") return answer(response, [...this.#running.values()].map(listedOf));
+    if (path === "/networks") return answer(response, [RECORDED.network]);
     if (path.startsWith("/networks/")) return answer(response, RECORDED.network);
     await this.#held.get(container ?? "");
     const running = this.#running.get(container ?? "");

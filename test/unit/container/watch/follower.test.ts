@@ -76,6 +76,15 @@ class ScriptedEngine implements FollowedEngine {
     return { Id: id, Name: id, Driver: "bridge", Scope: "local" };
   }
 
+  /** Those that no container is on. */
+  readonly unusedNetworks = new Set<string>();
+
+  async networks(): Promise<readonly NetworkJson[]> {
+    const used = [...this.running.values()].flatMap((json) => Object.values(json.NetworkSettings?.Networks ?? {}));
+    const ids = new Set([...this.unusedNetworks, ...used.flatMap(({ NetworkID: id }) => id ?? [])]);
+    return await Promise.all([...ids].map(async (id) => await this.network(id)));
+  }
+
   async image(id: string): Promise<ImageJson | undefined> {
     this.inspectedImages.push(id);
     return await this.images(id);
@@ -163,13 +172,14 @@ function follow(others: Partial<FollowerHooks> = {}): Follower {
     onDisconnected: (reason) => away.push(reason),
     onSynced: () => synced++,
     onNetwork: (fact) => networks.push(fact),
-    onNetworkGone: () => undefined,
+    onNetworkGone: (gone) => void (networks = networks.filter(({ id }) => id !== gone)),
     onContainer: (fact) => known.set(fact.id, fact),
     onContainerGone: (id) => known.delete(id),
     onInspectFailed: () => undefined,
     filesOf: () => ({ nameservers: { kind: "unknown" }, extraHosts: [] }),
     known: () => known,
     hasNetwork: (id) => networks.some((network) => network.id === id),
+    knownNetworks: () => networks.map(({ id }) => id),
     ...others,
   });
   ended = follower.run(stop.signal);
@@ -408,6 +418,25 @@ test("a container that could not be inspected before the engine went away is ins
   while (!follower.isConnected) await settle();
   await settle();
   assert.deepEqual(engine.inspected, ["a", "a"]);
+});
+
+test("a network that was removed while the engine was away is forgotten; one without containers stays", async () => {
+  engine.put("a");
+  const follower = follow();
+  await settle();
+  networks.push({ id: "n2", name: "n2", driver: "bridge", scope: "local", isInternal: false, project: undefined });
+  engine.unusedNetworks.add("n2");
+  engine.isAway = true;
+  engine.emit("end");
+  await settle();
+  engine.running.delete("a");
+  engine.isAway = false;
+  while (!follower.isConnected) await new Promise((resolve) => setTimeout(resolve, 5));
+  await settle();
+  assert.deepEqual(
+    networks.map(({ id }) => id),
+    ["n2"],
+  );
 });
 
 test("a final error ends the follower", async () => {
