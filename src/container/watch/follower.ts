@@ -92,6 +92,8 @@ export class Follower {
   /** Until all are known: how often each was inspected in vain. */
   readonly #inVain = new Map<string, number>();
   readonly #unknown = new Set<string>();
+  /** Containers that must not be inspected for now. */
+  readonly #barred = new Set<string>();
   readonly #late: LateContainers | undefined;
   readonly #starting: StartingContainers | undefined;
   /** Which keys of labels were read when a container was inspected last. */
@@ -253,13 +255,25 @@ export class Follower {
     for (const id of new Set([...before, ...ids])) if (!before.has(id) || !ids.has(id)) this.#markStopped(id);
   }
 
+  /** Containers of which something is known, or to be known. */
+  #followed(): Set<string> {
+    return new Set([...this.#hooks.known().keys(), ...this.#inVain.keys(), ...this.#unknown, ...this.#barred]);
+  }
+
   /** Marks containers whose summary differs from the facts, and those that are no longer listed. */
   async #resync(): Promise<void> {
+    // Nothing but a list says that these have ended.
+    const barred = new Map([...this.#barred].map((id) => [id, this.#late?.began(id) ?? 0]));
     const listed = await this.#engine.containers();
     this.#lastActivityMs = performance.now();
     const known = this.#hooks.known();
     const ids = new Set(listed.map(({ Id: id }) => id));
-    for (const id of [...known.keys(), ...this.#inVain.keys(), ...this.#unknown]) if (!ids.has(id)) this.#mark(id);
+    for (const id of this.#followed()) {
+      if (ids.has(id)) continue;
+      const connections = barred.get(id);
+      if (connections === undefined) this.#mark(id);
+      else this.#ended(id, connections, undefined);
+    }
     await inSlices(this.#comparing(listed, known));
     this.#hasListed = true;
     this.#pump();
@@ -312,21 +326,19 @@ export class Follower {
   async #inspect(id: string): Promise<void> {
     const { generation } = this.#engine.labels;
     const connections = this.#late?.began(id) ?? 0;
+    const bar = this.#hooks.barredBy?.(id);
+    if (bar === undefined) this.#barred.delete(id);
+    else this.#barred.add(id);
     try {
-      const bar = this.#hooks.barredBy?.(id);
       if (bar !== undefined) throw new Error(bar);
       const json = await this.#engine.container(id);
       if (json === undefined || !isUp(json)) {
-        this.#inVain.delete(id);
-        this.#unknown.delete(id);
-        this.#labelsRead.delete(id);
-        this.#late?.known(id, connections);
         if (json === undefined) this.#starting?.forget(id);
         else this.#starting?.stopped(json);
         // While what was known of it still is: its names never go upstream.
         if (json === undefined) this.#hooks.stopped?.remove(id);
         else this.#putStopped(json);
-        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id, this.#endings.take(id, json?.State?.ExitCode));
+        this.#ended(id, connections, json?.State?.ExitCode);
         return;
       }
       this.#endings.forgetExit(id);
@@ -350,8 +362,21 @@ export class Follower {
       if (!this.#synced.isOpen) this.#inVain.set(id, times);
       // The next list reveals new containers; a known container that changed must be marked here.
       const waitMs = this.#synced.isOpen ? LIMITS.engineRetryLastMs : LIMITS.engineRetryFirstMs * 5 ** times;
-      setTimeout(() => this.reinspect([id]), waitMs).unref();
+      const retry = (): void => {
+        if (bar === undefined || this.#barred.has(id)) this.reinspect([id]);
+      };
+      setTimeout(retry, waitMs).unref();
     }
+  }
+
+  /** `connections` is what `began` said before the engine was asked. */
+  #ended(id: string, connections: number, exitCode: number | undefined): void {
+    this.#inVain.delete(id);
+    this.#unknown.delete(id);
+    this.#barred.delete(id);
+    this.#labelsRead.delete(id);
+    this.#late?.known(id, connections);
+    if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id, this.#endings.take(id, exitCode));
   }
 
   /** Nothing waits for its image: the inspect after its start must not. */

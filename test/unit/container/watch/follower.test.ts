@@ -521,6 +521,37 @@ test("a container that crashed dns11 while it was inspected is not inspected", a
   assert.deepEqual(failed, ["a: it is quarantined"]);
 });
 
+test("a container that is not to be inspected is known to be gone when it is not listed any more", async () => {
+  const late: string[] = [];
+  const failed: string[] = [];
+  let isBarred = false;
+  engine.put("a");
+  engine.put("b");
+  const follower = follow({
+    barredBy: (id) => (isBarred && id !== "b" ? "it is quarantined" : undefined),
+    late: { onLate: (id) => late.push(`late ${id}`), onKnown: (id) => late.push(`known ${id}`) },
+    onInspectFailed: (id) => failed.push(id),
+  });
+  await settle();
+  isBarred = true;
+  engine.put("c", { ip: "10.0.0.4" });
+  engine.emit("end");
+  while (follower.isConnected) await settle();
+  // Not before: the interval of that connection was one of the real clock.
+  mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  while (!follower.isConnected) await settle();
+  await settle();
+  assert.deepEqual([[...known.keys()], late], [["a", "b"], ["late c"]]);
+  engine.running.delete("a");
+  engine.running.delete("c");
+  await later();
+  await later();
+  assert.deepEqual([[...known.keys()], late.at(-1)], [["b"], "known c"]);
+  failed.length = 0;
+  await later();
+  assert.deepEqual(failed, []);
+});
+
 test("without an image, or if it is gone or cannot be inspected, all labels count as the image's", async () => {
   engine.images = async (id) => (id === IMAGE ? undefined : await Promise.reject(new Error("500")));
   engine.put("unreported", { labels: BAKED });
