@@ -1,5 +1,5 @@
 /**
- * bpf(2): maps, programs and links, as far as the program of `answers/` needs them. Structures are written byte by byte;
+ * bpf(2): maps, programs and links, as far as the program of `src/features/kernel-answers/kernel` needs them. Structures are written byte by byte;
  * nothing but the kernel is needed to load it. Calls run synchronously on the calling thread, so a link is made in the
  * namespace that the thread is in.
  */

@@ -38,11 +38,11 @@ export class RunKeeper {
   readonly #opening = new Set<string>();
   /** What the previous process has left is known, and taken over; the programs of those took their places in one step. */
   #hasTakenOver = false;
-  /** Of these the containers are known, and are not to be served. */
+  /** Namespaces whose containers are known, and are not to be served. */
   readonly #refusedOn = new Set<string>();
   /** Called when the keeper holds what is needed in namespaces that were inherited: what the previous process has left there may be replaced. */
   onInheritedHeld: () => Promise<void> = () => Promise.resolve();
-  /** That of the previous process, where this one has no keeper. */
+  /** The keeper of the previous process, where this one has none. */
   #unused: Predecessor | undefined;
 
   constructor(
@@ -75,7 +75,7 @@ export class RunKeeper {
     return found;
   };
 
-  /** It could not be taken over, and its rules are gone. */
+  /** An inherited namespace could not be taken over, and its rules are gone. */
   readonly disinherit = (id: string): void => {
     this.#opening.delete(id);
     this.#endResumed(id);
@@ -181,7 +181,7 @@ export class RunKeeper {
     else this.#link.adopt(predecessor.channel, predecessor.keeper);
   }
 
-  /** Gives it copies of what has been opened so far. */
+  /** Gives the keeper copies of what has been opened so far. */
   flush(): void {
     this.#link?.flush();
   }

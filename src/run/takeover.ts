@@ -104,8 +104,6 @@ const FLAG = "--replace";
 const NOTIFY_SOCKET = "NOTIFY_SOCKET";
 
 /**
- * Starts the program that is on disk now as a second process, which takes over. If it fails, nothing
- * changes.
  * Whether a process that a supervisor follows has started this one. The supervisor follows this one only after a takeover; if that
  * process ends without one, it starts the program again. Only `startReplacement` sets CALLS_DENIED.
  */
@@ -127,6 +125,7 @@ export function isSupervised(pid: number): boolean {
 /** The first process of a PID namespace. */
 const INIT_PID = 1;
 
+/** Starts the program that is on disk now as a second process, which takes over. If that fails, nothing changes. */
 export function startReplacement(log: Log): void {
   if (process.pid === INIT_PID) {
     log.warn("cannot replace process 1 of a container, restart the container instead");

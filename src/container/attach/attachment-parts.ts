@@ -49,7 +49,7 @@ export interface AttachmentParts {
   readonly extra?: NamespaceExtra | undefined;
   /** What the old process held for this namespace; returned once. */
   readonly inherit?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
-  /** It could not be served with that. */
+  /** The namespace could not be served with what the old process held. */
   readonly disinherit?: ((id: NamespaceId) => void) | undefined;
   /** Called when an endpoint starts and stops counting. */
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
@@ -59,7 +59,7 @@ export interface AttachmentParts {
   readonly onLocked?: ((containerId: string, wait: LockWait) => void) | undefined;
   /** Called when foreign rules in this namespace have changed or may have. */
   readonly onForeignChange: () => void;
-  /** Called when it is to be verified. */
+  /** Called when the namespace is to be verified. */
   readonly onVerifyDue?: (() => void) | undefined;
 }
 
@@ -88,5 +88,5 @@ type DialUpstream = (server: Server, type: "udp" | "tcp") => number;
 /** Opens an endpoint that has no sockets yet. */
 export type OpenEndpoint = (view: View, dial: DialUpstream) => Endpoint;
 
-/** The same for one container, under whose id queries are recorded. */
+/** Returns how to open the endpoint of one container, under whose id queries are recorded. */
 export type OpenEndpointFor = (containerId: string) => OpenEndpoint;

@@ -14,7 +14,7 @@
  * After any failure the namespace is left as it was found and Docker's resolver answers. A retry that would fail again
  * affects only our own probes, never a client's query. But where a policy is enforced, what serves already stays, "failed".
  *
- * Each change of the namespace is a job of its own (`namespace-jobs.ts`), and what was decided before it waited is checked
+ * Each change of the namespace is a job of its own (`NamespaceJobs`), and what was decided before it waited is checked
  * again when it begins.
  */
 import { LIMITS } from "../../base/limits.ts";
@@ -84,7 +84,7 @@ export class Attachment {
   readonly #ownPorts = new Set<number>();
   /** Client ports of TCP connections to Docker's resolver that were open when we attached. */
   #spared: readonly number[] = [];
-  /** The wall clock, which its state names, may be set back. */
+  /** On the clock of `performance.now`: the wall clock, whose times the state has, may be set back. */
   #attachedAtMs = 0;
 
   constructor(claim: NamespaceClaim, mode: AttachMode, view: View, parts: AttachmentParts) {
@@ -142,7 +142,7 @@ export class Attachment {
     return this.#jobs.isLate;
   }
 
-  /** It goes on serving although a change cannot be made: why. */
+  /** Why a change cannot be made, while the namespace is served as it is; undefined if none waits. */
   get warning(): string | undefined {
     return this.#state.kind === "attached" ? this.#lockedReason : undefined;
   }
@@ -200,7 +200,7 @@ export class Attachment {
       if (!isCurrent()) return;
       if (result.kind === "works") await this.#completeVerification(serving);
       else if (result.kind === "broken") await this.#failVerification(serving, result.failures);
-      // One that is attached goes on serving, and is probed again later.
+      // An attached namespace goes on being served, and is probed again later.
       else if (this.#state.kind !== "attached") throw new Fault("PROBE_FAILED" satisfies FailureCode, NO_PROBE);
     } catch (error) {
       if (this.#serving === serving) await this.#jobs.run(async () => await this.#failWith(error, "PROBE_FAILED"));
@@ -217,7 +217,7 @@ export class Attachment {
 
   /** What its rules depend on may have changed: binds what is missing and re-creates the rules in one step. */
   async updateCapture(): Promise<void> {
-    // One that has not begun will see this change, too.
+    // An update that has not begun will see this change, too.
     this.#nextUpdate ??= this.#jobs.run(async () => {
       this.#nextUpdate = undefined;
       await this.#update();
@@ -341,7 +341,7 @@ export class Attachment {
         void (this.#watch ??= watchRules(this.#ownPorts, this.#parts, () => this.#serving?.extra?.rulesChanged())),
     });
     this.#spared = spared;
-    // It may have changed while the rules were installed.
+    // The view may have changed while the rules were installed.
     if (this.#view !== view) serving.endpoint.setView(this.#view);
     serving.extra?.serve(this.#namespaceOf(serving));
     this.#hold.begin(serving);

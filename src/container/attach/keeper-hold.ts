@@ -8,7 +8,7 @@ import type { NamespaceClaim } from "../namespace/proof.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
 import type { Serving } from "./serving.ts";
 
-/** What the attachment knows of it now. */
+/** What the attachment knows of the namespace now. */
 type Known = Pick<ServedNamespace, "spared"> & { readonly id: NamespaceId };
 
 export class KeeperHold {
@@ -37,7 +37,7 @@ export class KeeperHold {
     if (held !== undefined) this.#hold = this.#keep?.(held);
   }
 
-  /** Something of it has changed. */
+  /** Something that the keeper has of the namespace has changed. */
   renew(): void {
     const { held } = this;
     if (held !== undefined) this.#hold?.update(held);
@@ -48,10 +48,10 @@ export class KeeperHold {
     if (this.#whenAlone() !== this.#alone) this.renew();
   }
 
-  /** Whether a policy is enforced in it. */
+  /** Whether a policy is enforced in the namespace. */
   readonly isEnforced = (): boolean => this.#isEnforcedIn?.(this.#containerId) === true;
 
-  /** Docker's resolver must not answer it. Where only probes come to us, it does in any case. */
+  /** Docker's resolver must not answer the container. Where only probes come to us, it does in any case. */
   get staysClosed(): boolean {
     return this.isEnforced() && this.#serving?.isTrial === false;
   }
@@ -72,7 +72,7 @@ export class KeeperHold {
     this.forget();
   }
 
-  /** It belongs to the next process. */
+  /** The namespace belongs to the next process. */
   forget(): void {
     this.#hold = undefined;
     this.#serving = undefined;

@@ -39,7 +39,7 @@ interface ReconcilerEntry {
   /** Probes after foreign rules changed. */
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
-  /** It is not served, and Docker's resolver must not answer it. */
+  /** The container is not served, and Docker's resolver must not answer it. */
   isRefused: boolean;
 }
 
@@ -89,7 +89,7 @@ export class Reconciler {
     for (const [id, { attachment }] of this.#entries) if (attachment !== undefined) yield [id, attachment];
   }
 
-  /** Undefined also while the one that it has is of a namespace that is about to be left. */
+  /** Undefined also while the container's attachment is of a namespace that is about to be left. */
   attachmentOf(containerId: string): Attachment | undefined {
     const { attachment, desired } = this.#entries.get(containerId) ?? {};
     return attachment && desired && isStillFor(attachment, desired) ? attachment : undefined;
@@ -151,7 +151,7 @@ export class Reconciler {
     this.#policyRenewal.renew(this.attachments());
   }
 
-  /** It is not to be served, nor to be left to Docker's resolver. */
+  /** The container is neither to be served nor to be left to Docker's resolver: the keeper refuses its queries. */
   refuse(claim: NamespaceClaim): void {
     const { containerId } = claim;
     const entry = this.#entries.get(containerId);
@@ -162,7 +162,7 @@ export class Reconciler {
     const id = attachment?.namespaceId ?? namespaceOf(claim, this.#parts.prove);
     if (id === undefined) return;
     const isRefused = this.#refused.add(containerId, id);
-    // What is served now is left to the keeper by and by.
+    // A namespace that is served now is left to the keeper when it is detached.
     if (!isRefused && attachment === undefined) this.#parts.onLeft?.(containerId);
   }
 
@@ -285,7 +285,7 @@ export class Reconciler {
     }
     entry.attachment ??= this.#newAttachment(containerId, desired);
     const attachment = entry.attachment;
-    // It is opened when the lock is free; `#onForeignChange` reports that.
+    // The attachment is opened when the lock is free; `#onForeignChange` reports that.
     if (attachment.isLocked) return;
     const opened = this.#verifyAfter(entry, attachment.open());
     // The next container does not wait until somebody in this one releases a lock.
@@ -472,12 +472,12 @@ class RefusedNamespaces {
     return this.#refusing?.goOn(id) === true;
   }
 
-  /** It is served from now on, with what the keeper has. */
+  /** The container is served from now on, with what the keeper has of its namespace. */
   delete(containerId: string): void {
     this.#byContainer.delete(containerId);
   }
 
-  /** It may go back to Docker's resolver. */
+  /** The container may go back to Docker's resolver. */
   end(containerId: string): void {
     const id = this.#byContainer.get(containerId);
     this.#byContainer.delete(containerId);

@@ -392,12 +392,7 @@ function isSame(a: HostLink, b: HostLink): boolean {
   );
 }
 
-/**
- * What Docker says about the links of a container: on which bridge each of its networks is, and which networks
- * have no link on the host.
- *
- * undefined: links are to be looked for.
- */
+/** Why the container has no link on the host, by what Docker says; undefined if links are to be looked for. */
 export function noLinkAtAll({ networkMode, endpoints }: ContainerFact): NoLink | undefined {
   if (networkMode === "host") return { reason: "host-network", text: "it uses the host's network" };
   const owner = sharedWith(networkMode);

@@ -55,10 +55,7 @@ const LOOPBACK_FOUR = /^(?:0{16}FFFF0000)?[0-9A-F]{6}7F$/;
 /** Those that listen come first, and a container may have any number of connections. */
 const TABLE_BYTES_MAX = 64 * 1024;
 
-/**
- * The TCP ports on which programs in a network namespace listen, from the tables of the kernel.
- * Of the namespace of a process; undefined if it has ended.
- */
+/** The TCP ports on which programs listen in the network namespace of a process; undefined if the process has ended. */
 export function listeningPorts(pid: number): ListeningPort[] | undefined {
   try {
     return ["tcp", "tcp6"].flatMap((table) => portsIn(beginningOf(`/proc/${pid}/net/${table}`)));

@@ -13,11 +13,11 @@ const MARKS = { first: 0x1_0000, end: 0xffff_ffff } as const;
 
 export interface Passage {
   readonly mark: number;
-  /** That of this process, where it tells dns11 from the container. */
+  /** The control group of this process, where it tells dns11 from the container. */
   readonly group: ControlGroup | undefined;
   /** A policy is enforced: to Docker's resolver, the mark counts in the group only. */
   needsGroup: boolean;
-  /** There are no rules any more. */
+  /** To be called when there are no rules any more. */
   readonly end: () => void;
 }
 

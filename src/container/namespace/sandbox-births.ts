@@ -46,7 +46,7 @@ export class SandboxBirths {
     this.#hooks = hooks;
   }
 
-  /** Call when one is awaited: the engine makes the folder with its first container. */
+  /** Call when a container is awaited: the engine makes the folder with its first container. */
   arm(): void {
     const [host, folder] = [this.#parts.host(), this.#parts.folder()];
     if (this.#watched?.host === host && this.#watched.folder === folder) return;

@@ -1,6 +1,6 @@
 /**
  * Routes: the upstream servers of one container by domain, merged from several layers. The longest suffix wins; for
- * equal suffixes the layer with the higher precedence does (Directory has the order), and the servers that Docker would
+ * equal suffixes the layer with the higher precedence does (`routingOf` has the order), and the servers that Docker would
  * use come last. Servers queried from the host are left out if the container has no external access. That is decided
  * here, before any cache lookup. A route of nothing but containers that cannot be queried has no servers, or is passed
  * over, as the settings say.

@@ -158,11 +158,7 @@ function listedServers(
     .slice(0, serversMax);
 }
 
-/**
- * Whether a network gives its containers access to what is outside, and so to the host's servers.
- *
- * A bridge without a gateway has no external access; other drivers may have it without one (ipvlan l3 routes).
- */
+/** Whether a network may give external access without a gateway: ipvlan l3 routes, for example. A bridge does not. */
 function mayReachOutside({ network }: JoinedNetwork): boolean {
   const isKnown = network.driver === "bridge" || isOfSwarm(network) || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
   return !network.isInternal && !isKnown;

@@ -34,10 +34,7 @@ export async function removeOrphanedRules(netns: NetNamespace): Promise<CleanupR
   return { did, failed };
 }
 
-/**
- * Tables that outlive the process that creates them, and the removal of tables that no process owns.
- * Installs tables that stay when this process ends, in place of earlier ones.
- */
+/** Installs tables that stay when this process ends, in place of earlier ones. */
 export async function installPermanentRules(netns: NetNamespace, plans: readonly TablePlan[]): Promise<void> {
   await removeUnownedRules(netns);
   await transactIn(netns, permanentCommands(plans, PERMANENT_COMMENT));

@@ -30,7 +30,7 @@ export class Endings {
     if (action === "die") this.#exitCodes.set(id, Number(attributes["exitCode"]));
   }
 
-  /** It runs again. */
+  /** The container runs again. */
   forgetExit(id: string): void {
     this.#exitCodes.delete(id);
   }

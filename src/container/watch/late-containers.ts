@@ -17,7 +17,7 @@ export interface LateEndpoint {
 export interface LateHooks {
   /** Nothing else is known of a container. */
   readonly onLate: (id: string, endpoints: readonly LateEndpoint[]) => void;
-  /** It is known now, or has ended. */
+  /** The container is known now, or has ended. */
   readonly onKnown: (id: string) => void;
 }
 

@@ -72,7 +72,7 @@ export class StartingContainers {
     }
   }
 
-  /** It does not run, and may be started as it is. */
+  /** The container does not run, and may be started as it is. */
   stopped(json: ContainerJson): void {
     this.#prepared.delete(json.Id);
     if (!this.#parts.hooks.isWanted()) return;
@@ -81,7 +81,7 @@ export class StartingContainers {
     });
   }
 
-  /** It runs, and is known; or it is gone. */
+  /** The container runs, and is known; or it is gone. */
   forget(id: string): void {
     this.#prepared.delete(id);
   }
@@ -151,7 +151,7 @@ function hasCheck({ Config: config }: ContainerJson): boolean {
   return last !== undefined && last !== "NONE";
 }
 
-/** It has neither an address there nor a name. */
+/** The container has neither an address nor a name on that network yet. */
 function endpointOn({ id, isInternal, gateways = [] }: NetworkFact): EndpointJson {
   const [ipv4 = "", ipv6 = ""] = isInternal
     ? []
