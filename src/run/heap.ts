@@ -25,7 +25,7 @@ function giveBackLater(): void {
 }
 
 /** V8 has no other way for a program to ask for it. */
-function collectGarbage(): void {
+export function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   setFlagsFromString("--no-expose-gc");
