@@ -70,9 +70,9 @@ const CHUNK_BYTES = 64 * 1024;
 const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 /**
- * The text of a file under /proc. A kernel built without a feature has no file for it, which is an answer and
- * not a failure. Some files grow with what a container does, so the size is limited.
- * Throws if it is longer than the limit.
+ * The text of a file under /proc. A kernel built without a feature has no file for it, and a process that has ended, perhaps since
+ * the file was opened, has none to read: both are answers and no failures. Some files grow with what a container does, so the size is
+ * limited: throws if it is longer.
  */
 export function procText(path: string): string | undefined {
   const fd = opened(path);
@@ -87,6 +87,9 @@ export function procText(path: string): string | undefined {
       length += count;
       if (length > LIMITS.procBytes) throw new Fault("TOO_LONG", `"${path}" is longer than ${LIMITS.procBytes} bytes`);
     }
+  } catch (error) {
+    if (codeOf(error) === "ESRCH") return undefined;
+    throw error;
   } finally {
     closeSync(fd);
   }
@@ -96,7 +99,8 @@ function opened(path: string): number | undefined {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ESRCH") return undefined;
     throw error;
   }
 }
