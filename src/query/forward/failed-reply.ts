@@ -42,7 +42,6 @@ export class FailedReply {
     this.#question.read(this.#block, 0, deferred.query.length);
     const reply = this.#block.subarray(0, failure(this.#block, this.#question, rcode, this.#behaviour));
     outcome.complete(deferred, reply, rcode === RCODE.REFUSED ? "refused" : "failed", undefined);
-    outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#now());
     client.record(outcome);
     respond(reply, outcome);

@@ -229,10 +229,8 @@ export class SequentialForwarder {
   #give(pending: SequentialQuery, { reply, result, refusal }: PassedAnswer, server?: Server): void {
     const { client, deferred, transport, arrivedMs, heldBytes } = pending;
     this.#admission.release(client, heldBytes);
-    outcome.complete(deferred.alias ?? deferred, reply, result, server);
-    outcome.rule = deferred.rule;
+    outcome.complete(deferred, reply, result, server);
     if (refusal !== undefined) outcome.refuse(refusal);
-    outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, performance.now());
     client.record(outcome);
     pending.respond(reply, outcome);

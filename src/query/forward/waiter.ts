@@ -158,10 +158,8 @@ export class Waiter {
 
   #give({ reply, result, refusal }: PassedAnswer, server: Server | undefined): void {
     const { client, deferred, transport, arrivedMs } = this.#parts;
-    outcome.complete(deferred.alias ?? deferred, reply, result, server);
-    outcome.rule = deferred.rule;
+    outcome.complete(deferred, reply, result, server);
     if (refusal !== undefined) outcome.refuse(refusal);
-    outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.onDone(this));
     client.record(outcome);
     this.#parts.respond(reply, outcome);

@@ -43,13 +43,20 @@ export interface QueryRefusal {
   readonly isEnforced: boolean;
 }
 
-/** The parts of a deferred query that are needed here. */
-interface CompletedQuery {
+/** What a client asked. */
+interface ClientQuestion {
   readonly query: Uint8Array;
   readonly questionEnd: number;
   readonly type: number;
+}
+
+/** The parts of a deferred query that are needed here. */
+interface CompletedQuery extends ClientQuestion {
+  /** What the client asked, if that is the name of an alias and a server was asked for the alias's target. */
+  readonly alias?: ClientQuestion | undefined;
   readonly rule?: string | undefined;
   readonly refusal?: QueryRefusal | undefined;
+  readonly isOwn?: boolean | undefined;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -109,12 +116,8 @@ export class Outcome {
   }
 
   /** A deferred query has its answer. */
-  complete(
-    { query, questionEnd, type, rule, refusal }: CompletedQuery,
-    reply: Uint8Array,
-    result: QueryResult,
-    server: Server | undefined,
-  ): void {
+  complete(deferred: CompletedQuery, reply: Uint8Array, result: QueryResult, server: Server | undefined): void {
+    const { query, questionEnd, type } = deferred.alias ?? deferred;
     this.stage = STAGE.completed;
     this.result = QUERY_RESULT[result];
     this.type = type;
@@ -124,8 +127,9 @@ export class Outcome {
     this.rcode = rcodeOf(reply);
     this.nameEnd = questionEnd - QUESTION_FIXED_BYTES;
     this.server = server;
-    this.rule = rule;
-    this.refusal = refusal;
+    this.rule = deferred.rule;
+    this.refusal = deferred.refusal;
+    this.isOwn = deferred.isOwn === true;
   }
 
   /** A policy refuses it: the stage is set where it does. */
