@@ -62,7 +62,7 @@ export class Delayer {
   #end(query: WaitingQuery, answer: () => void): void {
     const { client, heldBytes } = query;
     this.#admission.release(client, heldBytes);
-    if (client.isClosed || guard.run("timer", client.number, answer)) return;
+    if (client.isClosed ? !isExplained(query) : guard.run("timer", client.number, answer)) return;
     guard.run("timer", client.number, () => this.#failed.send(query, RCODE.SERVFAIL));
   }
 
@@ -80,6 +80,11 @@ export class Delayer {
     client.record(outcome);
     if (length > 0) respond(this.#block.subarray(0, length), outcome);
   }
+}
+
+/** Whoever explains a query waits for its reply, also when the container has ended meanwhile. */
+function isExplained({ deferred }: WaitingQuery): boolean {
+  return deferred.isOwn === true;
 }
 
 interface HeldAnswersParts {
@@ -121,7 +126,7 @@ export class HeldAnswers {
   #end(query: WaitingQuery, held: HeldAnswer, isOpen: boolean): void {
     const { client, heldBytes } = query;
     this.#admission.release(client, heldBytes);
-    if (client.isClosed) return;
+    if (client.isClosed && !isExplained(query)) return;
     const isDone = guard.run("timer", client.number, () => {
       if (isOpen) this.#give(query, held);
       else this.#fail(query, RCODE.SERVFAIL);
@@ -140,10 +145,8 @@ export class HeldAnswers {
   ): void {
     const { client, deferred, transport, respond, arrivedMs } = query;
     const outcome = this.#outcome;
-    outcome.complete(deferred.alias ?? deferred, reply, result, undefined);
-    outcome.rule = deferred.rule;
+    outcome.complete(deferred, reply, result, undefined);
     outcome.source = source;
-    outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.now());
     client.record(outcome);
     respond(reply, outcome);
