@@ -3,6 +3,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../src/base/lib/fault.ts";
+import type { Log } from "../src/base/log/log.ts";
 import type { Service } from "../src/run/service.ts";
 import { addJsonOption, hostOption, stateDirOption } from "./options/control-options.ts";
 import { addFlags, flagLayer } from "./options/flags.ts";
@@ -13,7 +14,7 @@ import { abortOnSignal } from "./process/own-process.ts";
 import { endOfService, isOwnServer } from "./process/own-server.ts";
 import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./options/in-node.ts";
 import { table } from "./text/table.ts";
-import { readEnvironment, type SettingsLayer } from "../src/config/layers.ts";
+import { mistypedVariables, readEnvironment, type SettingsLayer } from "../src/config/layers.ts";
 import { fingerprintOfFolder } from "../src/config/file/files.ts";
 import { namedFolders, readFolderLayers } from "../src/config/file/folder-layers.ts";
 import { readFolderInWorker, readSettingsInWorker } from "../src/config/file/worker.ts";
@@ -68,6 +69,7 @@ async function runInNode(options: RunOptions): Promise<void> {
   const settings = await readSettings("all");
   const { createLog, findNode, loadFeatures, Service } = await hostModules();
   const log = createLog(settings.logLevel, settings.logFormat);
+  warnOfVariables(log);
   if (options.once === true) return await serveOnceInNode(settings, log);
   await serveUntilSignalled(new Service(settings, log, readSettings, findNode, await loadFeatures()));
 }
@@ -88,6 +90,7 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
   // The output is the command's.
   const level = options.with === true && settings.logLevel === "info" ? "warn" : settings.logLevel;
   const log = createLog(level, settings.logFormat);
+  warnOfVariables(log);
   if (excess.length > 0) log.warn({ excess }, "cannot drop these capabilities, although they are not needed");
   if (!isServing) {
     const containers = await preview(settings, log, await loadFeatures());
@@ -96,6 +99,11 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
   }
   const service = new Service(settings, log, readSettings, findEngine, await loadFeatures());
   await (options.with === true ? service.run(endOfService()) : serveUntilSignalled(service));
+}
+
+function warnOfVariables(log: Pick<Log, "warn">): void {
+  for (const [variable, meant] of Object.entries(mistypedVariables(process.env)))
+    log.warn({ variable, meant }, "a variable of the environment has no meaning");
 }
 
 /** SIGHUP reloads the settings and SIGUSR2 replaces the process; the result is in the log. */

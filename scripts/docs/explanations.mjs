@@ -161,6 +161,10 @@ const LOG_MEANINGS = [
   ],
   [/system call filter/, "Everything works, but fewer system calls are denied to dns11 than usual. Nothing to do."],
   [
+    /a variable of the environment has no meaning/,
+    "Its name is nearly that of a variable that dns11 reads, which is `meant`. Correct it, or remove it.",
+  ],
+  [
     /cannot drop these capabilities/,
     "dns11 works, with more privileges than it needs, because CAP_SETPCAP is missing or a kernel policy forbids it. Remove those in `excess` from the unit or the container.",
   ],

@@ -2,6 +2,7 @@
  * Layers: the settings from each source (flags, environment, settings file, folders), and which of them counts for a key.
  */
 import type { SettingOrigin, SettingSource } from "../base/model/setting-origins.ts";
+import { nearest } from "../base/lib/nearest.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { type AnySetting, type MapSetting, variableOf } from "./setting.ts";
 import { type Key, type MapValues, type PlainKey, SETTINGS, type Values, writtenValue } from "./keys.ts";
@@ -34,6 +35,25 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
   }
   BadSettings.throwAny(problems);
   return { source: "environment", values, where: (key) => variableOf(key) };
+}
+
+const PREFIX = variableOf("");
+/** Of flags that are no settings. */
+const OF_FLAGS = ["CONFIG", "STATE_DIR"];
+
+/**
+ * Variables that are nearly one that dns11 reads, with that one. Others are left alone: a cluster, for example, gives each program variables
+ * that begin with the name of a service.
+ */
+export function mistypedVariables(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const known = [...OF_FLAGS, ...Object.keys(SETTINGS).map((key) => variableOf(key).slice(PREFIX.length))];
+  const found: Record<string, string> = {};
+  for (const variable of Object.keys(environment)) {
+    const name = variable.slice(PREFIX.length);
+    const meant = variable.startsWith(PREFIX) && !known.includes(name) ? nearest(name, known) : undefined;
+    if (meant !== undefined) found[variable] = `${PREFIX}${meant}`;
+  }
+  return found;
 }
 
 /** Picks the value of each key from the highest layer that sets it, and records its origin. */

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
-import { readEnvironment } from "../../../src/config/layers.ts";
+import { mistypedVariables, readEnvironment } from "../../../src/config/layers.ts";
 import { variableOf } from "../../../src/config/setting.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import { SETTINGS } from "../../../src/config/keys.ts";
+import { MAP_HELP, SETTINGS } from "../../../src/config/keys.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 
 test("without variables of dns11 nothing is set", () => {
@@ -26,11 +26,7 @@ test("each variable is read", () => {
     DNS11_LABEL_SERVERS: "any",
     DNS11_TTL: "1m",
     DNS11_DNS: "host, /corp.example/10.0.0.53\n10.0.0.54",
-    DNS11_KIND_NODES: "auto, name=a*",
-    DNS11_KIND_IP: "gateway",
-    DNS11_KIND_MODE: "loopback",
     DNS11_QUERIES_NAMES: "hidden",
-    DNS11_QUERIES_LOG: "on",
     DNS11_LOG_LEVEL: "warn",
   });
   assert.equal(layer.source, "environment");
@@ -44,11 +40,7 @@ test("each variable is read", () => {
     "label-servers": "any",
     ttl: 60_000,
     dns: ["host", "/corp.example/10.0.0.53", "10.0.0.54"].map((text) => parseRoute(text)),
-    "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "a*" }],
-    "kind.ip": "gateway",
-    "kind.mode": "loopback",
     "queries.names": "hidden",
-    "queries.log": true,
     "log-level": "warn",
   });
   assert.equal(layer.where("label-servers"), "DNS11_LABEL_SERVERS");
@@ -88,9 +80,7 @@ test("all mistakes are reported, with the name of the variable", () => {
 });
 
 test("every setting that is no map has a variable of its own, named after its key", () => {
-  const keys = Object.keys(mergeSettings([]).origins).filter(
-    (key) => !["listen", "networks", "policies", "records"].includes(key),
-  );
+  const keys = Object.keys(mergeSettings([]).origins).filter((key) => !Object.hasOwn(MAP_HELP, key));
   assert.deepEqual(keys.toSorted(), Object.keys(SETTINGS).toSorted());
   const variables = Object.keys(SETTINGS).map((key) => variableOf(key));
   assert.equal(new Set(variables).size, variables.length);
@@ -103,18 +93,36 @@ test("numbers, sizes, times and lists are read as in the file", () => {
     DNS11_CACHE_SIZE: "64MiB",
     DNS11_CACHE_MAX_STALE: "1h",
     DNS11_FORWARD_DOMAIN_NEEDED: "no",
-    DNS11_ETCD_ENDPOINTS: "http://10.0.0.5:2379, http://10.0.0.6:2379",
-    DNS11_PROJECT_NAMES: "off",
+    DNS11_OWN_PROJECT: "off",
   });
   assert.deepEqual(values, {
     "metrics.containers": 40,
     "cache.size": 64 * 1024 ** 2,
     "cache.max-stale": 3_600_000,
     "forward.domain-needed": false,
-    "etcd.endpoints": ["http://10.0.0.5:2379", "http://10.0.0.6:2379"],
-    "project-names": false,
+    "own-project": false,
   });
   assert.throws(() => readEnvironment({ DNS11_METRICS_CONTAINERS: "4e1" }), {
     message: /DNS11_METRICS_CONTAINERS: invalid number "4e1": use a whole number from 0 to/,
   });
+});
+
+test("a variable that is nearly that of a setting is found, and others are left alone", () => {
+  const others = {
+    DNS11_TTL: "1",
+    DNS11_STATE_DIR: "/run/x",
+    DNS11_CONFIG: "",
+    DNS11_PORT: "tcp://10.0.0.1:53",
+    DNS11_SERVICE_HOST: "10.0.0.1",
+    DNS11_PORT_53_UDP_ADDR: "10.0.0.1",
+    CACHE_SIZ: "1",
+  };
+  assert.deepEqual(
+    mistypedVariables({ ...others, DNS11_CAHCE_SIZE: "1MiB", DNS11_LOG_LEVE: "warn", DNS11_CONFG: "x" }),
+    {
+      DNS11_CAHCE_SIZE: "DNS11_CACHE_SIZE",
+      DNS11_LOG_LEVE: "DNS11_LOG_LEVEL",
+      DNS11_CONFG: "DNS11_CONFIG",
+    },
+  );
 });
