@@ -30,6 +30,7 @@ const BY_CODE = new Map<string, number>([
   ["BAD_BODY", EXIT.usage],
   ["BAD_RULE", EXIT.usage],
   ["BAD_POLICY", EXIT.usage],
+  ["BAD_TAPE", EXIT.usage],
   ["BAD_SETTINGS", EXIT.usage],
   ["BAD_ENGINE", EXIT.usage],
   ["NO_SUCH_CONTAINER", EXIT.usage],

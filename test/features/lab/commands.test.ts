@@ -112,7 +112,7 @@ for (const [args, message] of [
 ] as const) {
   test(`${args.join(" ")} is an error that says what to do`, async () => {
     const { code, stderr } = await dns11([...args, ...place]);
-    assert.notEqual(code, 0);
+    assert.equal(code, 2);
     assert.match(stderr, message);
   });
 }
