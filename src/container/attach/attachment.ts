@@ -189,6 +189,7 @@ export class Attachment {
         const wereReinstalled = await this.#jobs.run(
           async () => isCurrent() && (await reinstall(serving, this.#spared, this.#parts)),
         );
+        if (!isCurrent()) return;
         if (wereReinstalled) this.#isRepairUnproven = true;
         result = await this.#probe(serving);
       }

@@ -67,7 +67,9 @@ export function openEngineHost(pid: number, detached?: Pick<EngineHost, "resolvC
     throw new Fault("ENGINE_ELSEWHERE", `Cannot open the namespaces of the engine's process ${pid}`, {
       cause: error,
       isFinal: isDenied,
-      ...(isDenied && { remedy: "dns11 needs CAP_SYS_PTRACE and every capability that the engine has." }),
+      remedy: isDenied
+        ? "dns11 needs CAP_SYS_PTRACE and every capability that the engine has."
+        : "If the engine was restarted, and dns11 has its PID from --engine-pid: restart dns11 with the PID that it has now.",
     });
   }
 }
