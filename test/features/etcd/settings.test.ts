@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
+import { readEnvironment } from "../../../src/config/layers.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { type EtcdPolicy, etcdOf } from "../../../src/features/etcd/feature.ts";
 import { ETCD_DEFAULTS, PUBLISH_DEFAULTS } from "./defaults.ts";
@@ -43,6 +44,8 @@ test("all keys; one endpoint, zone or quirk needs no list", () => {
     [short.endpoints, short.zones, short.prefix],
     [["http://10.0.0.5:2379"], ["skydns.local"], "/skydns"],
   );
+  const { values } = readEnvironment({ DNS11_ETCD_ENDPOINTS: "http://10.0.0.5:2379, http://10.0.0.6:2379" });
+  assert.deepEqual(values, { "etcd.endpoints": ["http://10.0.0.5:2379", "http://10.0.0.6:2379"] });
   assert.deepEqual(ETCD_DEFAULTS.endpoints, [], "off by default");
 });
 

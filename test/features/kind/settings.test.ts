@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { readEnvironment } from "../../../src/config/layers.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { KIND, NODE_FILTER, type NodeFilter, kindOf, nestedOf } from "../../../src/features/kind/feature.ts";
@@ -48,6 +49,31 @@ for (const [text, problem] of [
     else assert.throws(() => KIND.settings["kind.ip"].kind.read(text), problem);
   });
 }
+
+test("every setting is read from the file, and from the environment", () => {
+  const values = {
+    "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "k3d-*" }],
+    "kind.ip": "node",
+    "kind.mode": "loopback",
+    "kind.families": "both",
+    "kind.expose": true,
+    "kind.force": true,
+    "kind.host-docker-internal": "forward",
+  };
+  const text =
+    "kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, expose: true, force: true, host-docker-internal: forward}";
+  assert.deepEqual(readSettings(Buffer.from(`version: 1\n${text}\n`), "f").values, values);
+  const environment = {
+    DNS11_KIND_NODES: "auto, name=k3d-*",
+    DNS11_KIND_IP: "node",
+    DNS11_KIND_MODE: "loopback",
+    DNS11_KIND_FAMILIES: "both",
+    DNS11_KIND_EXPOSE: "on",
+    DNS11_KIND_FORCE: "yes",
+    DNS11_KIND_HOST_DOCKER_INTERNAL: "forward",
+  };
+  assert.deepEqual(readEnvironment(environment).values, values);
+});
 
 test("nested containers are chosen by name or label; nothing says by itself which they are", () => {
   assert.deepEqual(NESTED.read(["name=dind*", "label=ci"]), [

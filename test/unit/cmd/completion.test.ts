@@ -57,8 +57,8 @@ const OFFERED: readonly (readonly [readonly string[], readonly string[], boolean
   [["check-config", ""], [], true],
   [["check-config", "file", ""], [], false],
   [["run", "--ttl", ""], [], false],
-  [["kind", "det"], ["detach"], false],
-  [["kind", "detach", ""], [], false],
+  [["cache", "fl"], ["flush"], false],
+  [["cache", "flush", ""], [], false],
   [["help", "che"], ["check-config"], false],
   [["run", "--", "--log"], [], true],
   [["nothing", ""], [], false],
@@ -72,7 +72,7 @@ for (const [words, expected, wantsFiles] of OFFERED) {
 }
 
 test("hidden flags and commands are not offered", async () => {
-  assert.ok(!(await offer("run", "--")).words.includes("--kind-mode"));
+  assert.ok(!(await offer("run", "--")).words.includes("--own-project"));
   assert.ok((await offer("")).words.every((word) => !word.startsWith("_")));
 });
 

@@ -78,7 +78,7 @@ test("the example settings file is valid and sets nothing; uncommented it sets t
 
 test("version prints version, commit and platform", async () => {
   const { stdout } = await dns11(["version", "--json"]);
-  const report = JSON.parse(stdout) as Record<string, string>;
+  const report = JSON.parse(stdout) as Record<string, string | null>;
   assert.equal(report["version"], (await dns11(["--version"])).stdout.trim());
   assert.equal(report["node"], process.versions.node);
   assert.equal(report["platform"], `${process.platform}/${process.arch}`);
@@ -86,7 +86,8 @@ test("version prints version, commit and platform", async () => {
   const head = await run("git", ["rev-parse", "--short=12", "HEAD"]);
   if (head.code === 0) assert.match(report["commit"] ?? "", /^[0-9a-f]{12}(-changed)?$/);
   const shown = (await dns11(["version"])).stdout;
-  for (const value of Object.values(report)) assert.ok(shown.includes(value), value);
+  // Outside of a checkout the commit is not known.
+  for (const value of Object.values(report)) if (value !== null) assert.ok(shown.includes(value), value);
 });
 
 async function file(page: string): Promise<string> {

@@ -32,11 +32,9 @@ networks:
   idle: {}
   1234: {dns: []}
 resolv-conf: /run/resolv.conf
-project-names: true
 own-project: false
 forward: {order: parallel, budget: 2.5s, tcp: true, max-concurrent: 10, domain-needed: true, bogus-priv: true}
 cache: {size: 1MiB, min-ttl: 1, max-ttl: 2s, max-negative-ttl: 0, negative-ttl-without-soa: 3s, max-stale: 1d}
-kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, expose: true, force: true, host-docker-internal: forward}
 `;
 
 test("every key is read", () => {
@@ -61,7 +59,6 @@ test("every key is read", () => {
       ["1234", []],
     ]),
     "resolv-conf": "/run/resolv.conf",
-    "project-names": true,
     "own-project": false,
     "forward.order": "parallel",
     "forward.budget": 2_500,
@@ -73,13 +70,6 @@ test("every key is read", () => {
     "cache.max-negative-ttl": 0,
     "cache.negative-ttl-without-soa": 3_000,
     "cache.max-stale": 86_400_000,
-    "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "k3d-*" }],
-    "kind.ip": "node",
-    "kind.mode": "loopback",
-    "kind.families": "both",
-    "kind.expose": true,
-    "kind.force": true,
-    "kind.host-docker-internal": "forward",
     "forward.domain-needed": true,
     "forward.bogus-priv": true,
   });
@@ -88,7 +78,7 @@ test("every key is read", () => {
 test("the position of a key, also in a group", () => {
   const { where } = read(WHOLE);
   assert.equal(where("strict"), "f:4:1: strict");
-  assert.equal(where("cache.max-ttl"), "f:18:33: cache.max-ttl");
+  assert.equal(where("cache.max-ttl"), "f:17:33: cache.max-ttl");
 });
 
 test("a file with only a version sets nothing", () => {
@@ -285,7 +275,7 @@ test("the worker thread reads the same", async () => {
   const path = written(join(folder, "good"), WHOLE);
   const [here, inWorker] = [await readSettingsFile(path), await readSettingsInWorker(path)];
   assert.deepEqual(inWorker.values, here.values);
-  assert.equal(inWorker.where("cache.max-ttl"), `${path}:18:33: cache.max-ttl`);
+  assert.equal(inWorker.where("cache.max-ttl"), `${path}:17:33: cache.max-ttl`);
   const bad = written(join(folder, "bad"), `version: 1\ndns:\n${"- x\n".repeat(70)}`);
   await assert.rejects(readSettingsInWorker(bad), (error) => error instanceof BadSettings && error.count === 70);
   const nowhere = join(folder, "nowhere");
