@@ -1,0 +1,67 @@
+/**
+ * dns11 without some of its features: a copy without their folders, their tests, their pages and their lines in the list.
+ */
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+import { type CommandResult, run } from "./command.ts";
+
+const LIST = "src/features.ts";
+const COPIED = ["cmd", "docs", "scripts", "src", "test", "package.json", "tsconfig.json", "README.md"];
+const TIME_MS = 5_400_000;
+
+/** Removed when it is disposed of. */
+export class Without implements Disposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), "d11-without-"));
+
+  private constructor(features: readonly string[]) {
+    for (const name of COPIED) cpSync(name, join(this.#folder, name), { recursive: true });
+    symlinkSync(resolve("node_modules"), join(this.#folder, "node_modules"));
+    for (const feature of features)
+      for (const room of ["src", "test"]) rmSync(join(this.#folder, room, "features", feature), { recursive: true });
+    writeFileSync(join(this.#folder, LIST), listWithout(features));
+  }
+
+  /** With all that is left of the tests. */
+  static async built(features: readonly string[]): Promise<Without> {
+    const copy = new Without(features);
+    try {
+      const { code, stdout, stderr } = await copy.#run("npm", ["run", "--silent", "build"]);
+      assert.equal(code, 0, stdout + stderr);
+      return copy;
+    } catch (error) {
+      copy[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /**
+   * Runs the tests whose paths contain one of the words, or those for each change where there is none; `onOutput` sees what they print.
+   * Returns the exit code of the runner.
+   */
+  async test(words: readonly string[], onOutput: (text: string) => void): Promise<number> {
+    return (await this.#run(process.execPath, ["scripts/test.mjs", ...words], onOutput)).code;
+  }
+
+  async #run(command: string, args: readonly string[], onOutput?: (text: string) => void): Promise<CommandResult> {
+    // A runner inside of a runner would run nothing.
+    const env = { NODE_TEST_CONTEXT: undefined };
+    return await run(command, args, { timeoutMs: TIME_MS, cwd: this.#folder, env, onOutput });
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+function listWithout(features: readonly string[]): string {
+  let text = readFileSync(LIST, "utf8");
+  for (const feature of features) {
+    const [line, name] = new RegExp(`^import { (\\w+) } from "\\./features/${feature}/.*\\n`, "m").exec(text) ?? [];
+    if (line === undefined) throw new Error(`${LIST} has no line for ${feature}`);
+    text = text.replace(line, "").replace(new RegExp(`\\b${name}(?:,\\s*)?`), "");
+  }
+  return text;
+}
