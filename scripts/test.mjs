@@ -133,7 +133,7 @@ const REST = [
   "features/records/in-node",
 ];
 const OF_RIG = /(?:^|\/)rig[^/]*$/;
-const TIMEOUT_MINUTES = 20;
+const TIMEOUT_MINUTES = 40;
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
 /**
  * Files that start no program, in a process, at least: each process loads most of the program, which is as much work as these files are.
@@ -163,7 +163,7 @@ const DEFAULT_SECONDS = new Map(
     docker: 30,
     features: 30,
     "features/default-bridge": 50,
-    "features/etcd/etcd": 60,
+    "features/etcd/etcd": 40,
     "features/etcd/mirror": 20,
     "features/etcd/publishing": 110,
     "features/host-names/host-names": 50,
@@ -187,7 +187,7 @@ const DEFAULT_SECONDS = new Map(
     "features/kind/port-conflicts": 4,
     "features/kind/settings": 1,
     "features/kubernetes/kubernetes": 60,
-    "features/removal": 300,
+    "features/removal": 200,
     "features/writing": 40,
     "docker/breakages/clients": 90,
     "docker/breakages/failing-names": 80,
@@ -217,7 +217,8 @@ const DEFAULT_SECONDS = new Map(
     "docker/firewall-page": 110,
     "docker/hostile-files": 60,
     "docker/image-labels": 60,
-    "features/lan/lan": 70,
+    "features/lan/lan": 40,
+    "features/lan/taken": 50,
     "features/listener/listener": 80,
     "docker/handover": 70,
     "docker/killed": 50,
@@ -240,7 +241,8 @@ const DEFAULT_SECONDS = new Map(
     "kernel/large-namespace": 25,
     "kernel/locked-namespace": 20,
     "kernel/nfnetlink": 20,
-    "features/policy/policy-table": 100,
+    "features/policy/policy-frames": 40,
+    "features/policy/policy-table": 40,
     package: 40,
     "package/install": 110,
     "package/npm": 50,

@@ -135,6 +135,15 @@ export class PolicedNetwork implements AsyncDisposable {
     };
   }
 
+  // The ARP and neighbour tables are filled, so that frames that are routed leave at once.
+  async warmUp(): Promise<void> {
+    for (const member of this.members)
+      for (const address of [OUTSIDE.other, OUTSIDE.other6]) {
+        const state = await this.connect(member, address, 443);
+        if (state !== "open") throw new Error(`${member.address} ${address}: ${state}`);
+      }
+  }
+
   // What a TCP client in a container sees: open, refused, silent, or its error.
   async connect(member: Member, address: string, port: number): Promise<string> {
     return await connectTo(member.netns, address, port);
@@ -224,4 +233,12 @@ export class PolicedNetwork implements AsyncDisposable {
 // One process for many commands of ip.
 async function batch(netns: Netns, lines: readonly string[]): Promise<void> {
   await check("ip", ["-n", netns.name, "-batch", "-"], { input: lines.map((line) => `${line}\n`).join("") });
+}
+
+// One container for a policy, and one beside it.
+export async function policedPair(): Promise<{ network: PolicedNetwork; policed: Member; other: Member }> {
+  const network = await PolicedNetwork.create(2);
+  const [policed, other] = network.members;
+  if (policed === undefined || other === undefined) throw new Error("no two members");
+  return { network, policed, other };
 }

@@ -1,6 +1,6 @@
 /**
  * The policy's tables on the real kernel: containers, a machine with a bridge, and an internet, all of network namespaces. What
- * arrives there is what counts; every hostile frame is first seen to arrive without a policy.
+ * arrives there is what counts.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -10,78 +10,18 @@ import { test } from "node:test";
 
 import { LISTENER_MARKS } from "../../../src/base/model/listener-addresses.ts";
 import { PolicyTable } from "../../../src/features/policy/table/policy-table.ts";
-import type { PacketSocket } from "../../support/packets/frames.ts";
-import {
-  type HostileFrame,
-  type HostileParts,
-  MARK,
-  framesBetweenPeers,
-  framesOutside,
-  framesToNeighbour,
-  sourceRoutedFrames,
-} from "../../support/packets/hostile-frames.ts";
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { makeFolder } from "../../support/rig/folder.ts";
-import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes } from "./policed-network.ts";
-import { pause, waitFor } from "../../support/rig/wait.ts";
+import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes, policedPair } from "./policed-network.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 import { POLICY_LIMITS } from "../../../src/features/policy/model/limits.ts";
 
 const KEEP_MS = 600_000;
-/** What goes by a neighbour comes later than the fence. */
-const SETTLE_MS = 200;
-
-async function policedPair(): Promise<{ network: PolicedNetwork; policed: Member; other: Member }> {
-  const network = await PolicedNetwork.create(2);
-  const [policed, other] = network.members;
-  assert.ok(policed !== undefined && other !== undefined);
-  return { network, policed, other };
-}
-
-function partsOf(network: PolicedNetwork, sender: Member, neighbour: Member): HostileParts {
-  return { sender, neighbour, bridgeMac: network.bridgeMac, to: OUTSIDE.other, to6: OUTSIDE.other6 };
-}
-
-/** The ARP and neighbour tables are filled, so that frames that are routed leave at once. */
-async function warmUp(network: PolicedNetwork): Promise<void> {
-  for (const member of network.members)
-    for (const address of [OUTSIDE.other, OUTSIDE.other6])
-      assert.equal(await network.connect(member, address, 443), "open", `${member.address} ${address}`);
-}
-
-/** Sends each frame, and waits until it arrives. */
-async function allArrive(sender: PacketSocket, meter: PacketSocket, frames: readonly HostileFrame[]): Promise<void> {
-  for (const { about, bytes: sent } of frames) {
-    meter.frames();
-    sender.send(sent);
-    await waitFor(`${about} to arrive`, () => (hasMark(meter) ? true : undefined));
-  }
-}
-
-/** Sends all frames, then one that may arrive, on the same way; nothing but that one does. */
-async function noneArrives(
-  sender: PacketSocket,
-  meter: PacketSocket,
-  frames: readonly HostileFrame[],
-  fence: () => Promise<unknown>,
-): Promise<void> {
-  for (const { about, bytes: sent } of frames) {
-    meter.frames();
-    sender.send(sent);
-    await fence();
-    assert.ok(!hasMark(meter), about);
-  }
-  await pause(SETTLE_MS);
-  assert.ok(!hasMark(meter), "one that took its time");
-}
-
-function hasMark(meter: PacketSocket): boolean {
-  return meter.frames().some((frame) => frame.includes(MARK));
-}
 
 test("a container reaches what is open for it, with its port, and nothing else", async () => {
   const { network, policed, other } = await policedPair();
   await using _ = network;
-  await warmUp(network);
+  await network.warmUp();
   using table = await network.table();
   await table.apply(network.policed(policed), [network.linkOf(policed)]);
   for (const address of [OUTSIDE.allowed, OUTSIDE.allowed6]) {
@@ -105,86 +45,6 @@ test("a container reaches what is open for it, with its port, and nothing else",
     await network.nft("list", "map", "inet", "dns11-policy", "forward4").then((text) => text.includes("elements")),
     false,
   );
-});
-
-test("no hostile frame arrives outside", async () => {
-  const { network, policed, other } = await policedPair();
-  await using _ = network;
-  await other.netns.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1"]);
-  await warmUp(network);
-  const sender = await network.packets(policed.netns, "eth0");
-  const meter = await network.packets(network.outside, "out0");
-  const frames = framesOutside(partsOf(network, policed, other));
-  await allArrive(sender, meter, frames);
-  using table = await network.table();
-  await table.apply(network.policed(policed), [network.linkOf(policed)]);
-  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
-  const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
-  await noneArrives(sender, meter, frames, fence);
-});
-
-test("no frame arrives that names the routers on its way, where the machine obeys it", async () => {
-  const { network, policed, other } = await policedPair();
-  await using _ = network;
-  for (const link of ["all", "br0"])
-    await network.machine.enter("sysctl", ["-qw", `net.ipv4.conf.${link}.accept_source_route=1`]);
-  await warmUp(network);
-  const sender = await network.packets(policed.netns, "eth0");
-  const meter = await network.packets(network.outside, "out0");
-  const open = { to: OUTSIDE.allowed, to6: OUTSIDE.allowed6 };
-  const frames = sourceRoutedFrames(partsOf(network, policed, other), open);
-  // A strict one is passed on only where its next router is on the next link, as no address here is.
-  await allArrive(
-    sender,
-    meter,
-    frames.filter(({ about }) => !about.includes("strict")),
-  );
-  using table = await network.table();
-  await table.apply(network.policed(policed), [network.linkOf(policed)]);
-  await table.open(
-    policed.id,
-    [open.to, open.to6].map((address) => ({ address: bytes(address) })),
-    KEEP_MS,
-  );
-  const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
-  await noneArrives(sender, meter, frames, fence);
-});
-
-test("no hostile frame arrives at a neighbour, who may be spoken to", async () => {
-  const { network, policed, other } = await policedPair();
-  await using _ = network;
-  await warmUp(network);
-  const sender = await network.packets(policed.netns, "eth0");
-  const meter = await network.packets(other.netns, "eth0");
-  const parts = partsOf(network, policed, other);
-  const [hostile, ordinary] = [framesToNeighbour(parts), framesBetweenPeers(parts)];
-  await allArrive(sender, meter, [...ordinary, ...hostile]);
-  using table = await network.table();
-  await table.apply(network.policed(policed), [network.linkOf(policed)]);
-  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
-  const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
-  await noneArrives(sender, meter, hostile, fence);
-  await allArrive(sender, meter, ordinary);
-  const alone = network.policed(policed, { reachesPeers: false });
-  await table.apply(alone, [network.linkOf(policed, { reachesPeers: false })]);
-  await noneArrives(sender, meter, [...ordinary, ...hostile], fence);
-});
-
-test("where the machine filters its bridges, peers are still peers, and nobody passes packets on for them", async (t) => {
-  const { network, policed, other } = await policedPair();
-  await using _ = network;
-  if (!(await network.filterBridges(true))) return t.skip("the module br_netfilter is not loaded");
-  await network.serve(other.netns, [443]);
-  using table = await network.table();
-  await table.apply(network.policed(policed), [network.linkOf(policed)]);
-  for (const address of [other.address, other.address6])
-    assert.equal(await network.connect(policed, address, 443), "open", address);
-  assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
-  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
-  await table.apply(network.policed(policed, { reachesPeers: false }), [
-    network.linkOf(policed, { reachesPeers: false }),
-  ]);
-  assert.equal(await network.connect(policed, other.address, 443), "silent");
 });
 
 // As the listener's own rules do with the packets of containers.
@@ -343,25 +203,6 @@ test("a network is closed before its containers are known, and what dns11 answer
   assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
 });
 
-test("from the bridge of a closed network nothing passes, whatever its source, before its link is known", async () => {
-  const { network, policed: born, other } = await policedPair();
-  await using _ = network;
-  await other.netns.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1"]);
-  await warmUp(network);
-  const sender = await network.packets(born.netns, "eth0");
-  const meter = await network.packets(network.outside, "out0");
-  const frames = framesOutside(partsOf(network, born, other));
-  await allArrive(sender, meter, frames);
-  // As at boot: the tables come with what is closed.
-  const networks = [{ name: "closed", bridge: "br0", blocks: [] }];
-  using table = await network.table({ networks });
-  await table.apply(network.policed(other), [network.linkOf(other)]);
-  await table.open(other.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
-  await network.machine.enter("conntrack", ["-F"]);
-  const fence = async (): Promise<void> => assert.equal(await network.connect(other, OUTSIDE.allowed, 443), "open");
-  await noneArrives(sender, meter, frames, fence);
-});
-
 test("connections that are open stay when their address is closed", async () => {
   const { network, policed } = await policedPair();
   await using _ = network;
@@ -509,7 +350,7 @@ test("what fails for one container opens for the others, and is open for nobody"
 test("a held address sends nothing, also on open connections, until it is released or policed; the next process keeps it", async () => {
   const { network, policed, other } = await policedPair();
   await using _ = network;
-  await warmUp(network);
+  await network.warmUp();
   // Nothing answers what a held address sends, so a client of it waits; any other one is waited for.
   const connects = async (member: Member, seconds: number): Promise<boolean> => {
     const script = `exec 3<>/dev/tcp/${OUTSIDE.other}/443`;
