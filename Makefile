@@ -16,8 +16,10 @@ test: setup-test build ## Tests of each change, on real engines (needs root); ON
 	@node scripts/test.mjs $(ONLY) $(if $(UNTIL),--until $(UNTIL)) $(if $(TABLE),--table)
 	@$(give_back)
 
-test-all: setup-test build ## All tests, also the long ones that are not for each change (needs root); TABLE=1
+test-all: setup-test build ## All tests, also the long ones that are not for each change, and those for each change without etcd and without policies (needs root); TABLE=1
 	@node scripts/test.mjs --all $(if $(TABLE),--table)
+	@node scripts/without.mjs etcd
+	@node scripts/without.mjs policy
 	@$(give_back)
 
 unit: setup-unit build ## The tests that need neither root nor an engine; less than a minute
