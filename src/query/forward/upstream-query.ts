@@ -466,7 +466,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (!isStream) {
       const isAwaiting = this.#awaitedBefore(candidate.rank, now) !== undefined;
       // If TCP is blocked, the truncated reply must do: a client over UDP asks again over TCP.
-      if (isBlocked) return isAwaiting ? this.#fail(candidate, TCP_BLOCKED) : this.#giveUp(undefined, false);
+      if (isBlocked) return isAwaiting ? this.#fail(candidate, TCP_BLOCKED) : this.#endUnanswered();
       if (!isAwaiting) this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
     }
     this.#stepMs = now + LIMITS.hedgeMsFirst;
@@ -642,15 +642,19 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#hooks.meter?.recordFailure(nameserver.server, isStream, failure, this.#hooks.now() - sinceMs);
   }
 
-  /** `isLate`: the servers that may still answer have had their time. */
-  #giveUp(why?: string, isLate = true): void {
+  /** The servers that may still answer have had their time. */
+  #giveUp(why?: string): void {
     for (const candidate of this.#candidates) {
-      if (!isLate || candidate.state !== "pending") continue;
+      if (candidate.state !== "pending") continue;
       this.#meterFailure(candidate, "timeout", this.startMs, candidate.isTcpOnly);
       if (candidate.isTcpOnly && candidate.nameserver.tls === undefined)
         this.#noteTcp(candidate, false, this.#hooks.now());
       else if (why === undefined) this.#noteFailure(candidate, "silent");
     }
+    this.#endUnanswered(why);
+  }
+
+  #endUnanswered(why?: string): void {
     this.#isClientLimit ||= isAny(this.#candidates, "waiting");
     const lesser = why === undefined ? (this.#truncated ?? this.#notUnderstood) : undefined;
     const what = lesser === undefined ? "gave up" : `using the ${lesser.isWhole ? "error" : "truncated"} reply`;
@@ -665,13 +669,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
             extendedError: this.#extendedError,
             isClientLimit: this.#isClientLimit || why !== undefined,
           }
-        : {
-            kind: "reply",
-            lacksExtras: false,
-            isClientLimit: this.#isClientLimit,
-            passedOver: undefined,
-            ...lesser,
-          };
+        : { kind: "reply", lacksExtras: false, isClientLimit: this.#isClientLimit, passedOver: undefined, ...lesser };
     // Deferred: the caller must not be called back before its own call has returned.
     if (this.#isStarting) guard.defer(this.#plan.clientNumber, () => this.#hooks.onResult(this, result));
     else this.#hooks.onResult(this, result);
