@@ -16,7 +16,7 @@ test: setup-test build ## Tests of each change, on real engines (needs root); ON
 	@node scripts/test.mjs $(ONLY) $(if $(UNTIL),--until $(UNTIL)) $(if $(TABLE),--table)
 	@$(give_back)
 
-test-all: setup-test build ## All tests, also the long ones that are not for each change, and those for each change without etcd and without policies (needs root); TABLE=1
+test-all: setup-test build ## All tests, also the long ones, and those for each change without two of the features (needs root); TABLE=1
 	@node scripts/test.mjs --all $(if $(TABLE),--table)
 	@node scripts/without.mjs etcd
 	@node scripts/without.mjs policy
