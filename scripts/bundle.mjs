@@ -5,7 +5,7 @@
  * load faster, and of dockerode most is left out. The compiled modules remain
  * for the tests and for ./client; the processes that tests start are bundled in place. The keeper and the worker are next to the program, where it looks for them.
  */
-import { cpSync, readFileSync } from "node:fs";
+import { cpSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import { build, transform } from "esbuild";
@@ -115,6 +115,12 @@ const fewChunks = {
   },
 };
 
+/** Those of features, which may be none. @param {string} folder @param {string} end */
+function filesIn(folder, end) {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(end));
+  return names.map((name) => `${folder}/${name}`);
+}
+
 /** Files that are loaded together, by a name for them. */
 function groupsOfEntries() {
   const run = new Set([resolve("cmd/modules/host-modules.ts")]);
@@ -186,7 +192,7 @@ await Promise.all([
   // These run in a process or a thread of their own, and share nothing with the program.
   build({
     ...options,
-    entryPoints: ["./src/keeper/keeper-main.ts", "./src/features/kernel-answers/kernel/link-thread-main.ts"],
+    entryPoints: ["src/keeper/keeper-main.ts", ...filesIn("src/features", "-main.ts")],
   }),
   // Unit tests start this one where it was compiled, which is 300 modules for each file that they read.
   ...["dist/cmd", "dist/src/config/file"].map((outdir) =>
@@ -202,7 +208,7 @@ await Promise.all([
     ...options,
     entryPoints: ["client", "rig", "scripted", "servers"]
       .map((folder) => `./test/support/${folder}/*-main.ts`)
-      .concat("./test/docker/**/*-main.ts", "./test/hostile/**/*-main.ts", "./test/features/**/bare-main.ts"),
+      .concat("./test/docker/**/*-main.ts", "./test/hostile/**/*-main.ts", filesIn("test/features", "/bare-main.ts")),
     entryNames: "[dir]/[name]",
     outbase: "test",
     outdir: "dist/test",

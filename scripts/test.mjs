@@ -255,7 +255,6 @@ const DEFAULT_SECONDS = new Map(
     "siege/docker-28": 70,
     "siege/sandbox": 60,
     unit: 0.3,
-    "unit/action/policy-file": 2,
     "unit/cmd/check-config": 2,
     "unit/cmd/completion": 8,
     "unit/cmd/help": 1.5,
