@@ -83,17 +83,47 @@ const exportsUsed = (times) =>
   );
 const sorted = files.map(({ lines }) => lines).toSorted((a, b) => a - b);
 
+const FEATURES = "src/features";
+/** What is a room beside the core, or a feature. */
+const BESIDE = ["cmd/", "src/ui/", "src/action/", `${FEATURES}/`];
+const core = files.filter(({ path }) => !BESIDE.some((start) => path.startsWith(start)));
+/** The features that use a file of the core, where nothing else does. @type {Map<string, Set<string>>} */
+const owners = new Map();
+let known = -1;
+while (known < owners.size) {
+  known = owners.size;
+  for (const { path } of core) {
+    const using = files.filter(({ targets }) => targets.has(path));
+    const of = using.flatMap((user) => [...(owners.get(user.path) ?? [featureOf(user.path)])]);
+    if (of.length > 0 && !of.includes("")) owners.set(path, new Set(of));
+  }
+}
+
+/** @param {string} path */
+function featureOf(path) {
+  return path.startsWith(`${FEATURES}/`) ? (path.split("/")[2] ?? "") : "";
+}
+
+/** @param {(file: (typeof files)[number]) => boolean} isCounted */
+function coreLines(isCounted) {
+  return core.filter(isCounted).reduce((total, { lines }) => total + lines, 0);
+}
+
 const rows = {
   "files, lines of src and cmd": `${files.length}, ${sum(({ lines }) => lines)}`,
   "median lines of a file": sorted[Math.floor(sorted.length / 2)],
   [`files of ${SMALL_LINES} lines or fewer`]: sorted.filter((lines) => lines <= SMALL_LINES).length,
+  "lines of the core, without cmd, ui and action": coreLines(() => true),
+  "of these, without its reports (control, doctor, metrics, api)": coreLines(
+    ({ path }) => !/^src\/(?:control|doctor|metrics|api)\//.test(path),
+  ),
+  "of these, used by one feature alone; by some": `${coreLines(({ path }) => owners.get(path)?.size === 1)}; ${coreLines(({ path }) => (owners.get(path)?.size ?? 0) > 1)}`,
   "files that one other imports": files.filter(({ path }) => importers.get(path) === 1).length,
   "interfaces, classes": `${sum((file) => file.interfaces)}, ${sum((file) => file.classes)}`,
   "exports; used by no other file here, by one": `${sum((file) => file.exports.length)}; ${exportsUsed(0)}, ${exportsUsed(1)}`,
 };
-for (const [what, figure] of Object.entries(rows)) console.log(`${what.padEnd(46)} ${figure}`);
+for (const [what, figure] of Object.entries(rows)) console.log(`${what.padEnd(60)} ${figure}`);
 
-const FEATURES = "src/features";
 console.log("\nfeature         files  lines  lines of its tests");
 for (const { name } of readdirSync(FEATURES, { withFileTypes: true }).filter((each) => each.isDirectory())) {
   const own = files.filter(({ path }) => path.startsWith(`${FEATURES}/${name}/`));
