@@ -122,7 +122,7 @@ const rows = {
   "interfaces, classes": `${sum((file) => file.interfaces)}, ${sum((file) => file.classes)}`,
   "exports; used by no other file here, by one": `${sum((file) => file.exports.length)}; ${exportsUsed(0)}, ${exportsUsed(1)}`,
 };
-for (const [what, figure] of Object.entries(rows)) console.log(`${what.padEnd(60)} ${figure}`);
+for (const [what, figure] of Object.entries(rows)) console.log(`${what.padEnd(62)} ${figure}`);
 
 console.log("\nfeature         files  lines  lines of its tests");
 for (const { name } of readdirSync(FEATURES, { withFileTypes: true }).filter((each) => each.isDirectory())) {
