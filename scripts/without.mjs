@@ -10,7 +10,7 @@ if (features === undefined) {
   console.error("usage: node scripts/without.mjs FEATURE[,FEATURE ...] [WORD ...]");
   process.exit(2);
 }
-const copy = await Without.built(features.split(","));
+const copy = await Without.built(features.split(","), "copied");
 try {
   process.exitCode = await copy.test(words, (text) => void process.stdout.write(text));
 } finally {

@@ -64,6 +64,8 @@ export function variables(settings: SettingTexts = {}): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(settings).map(([key, text]) => [variableOf(key), text]));
 }
 
+/** A busy machine needs some of them; a process that cannot start needs no more. */
+const REPLACE_TRIES = 20;
 let started = 0;
 
 /** Runs a command that ends by itself. */
@@ -99,7 +101,7 @@ export async function replaceDns11(
   options: Dns11Options = {},
 ): Promise<Dns11> {
   const args = [...(options.args ?? []), "--replace"];
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     const next = new Dns11(engine.host, { ...options, args, stateDir: old.stateDir });
     try {
       await waitFor("the new process to serve or to end", async () => {
@@ -111,6 +113,7 @@ export async function replaceDns11(
         return next;
       }
       if (!old.isRunning) throw new Error("neither process goes on");
+      if (tries === REPLACE_TRIES) throw new Error(`it was tried ${tries} times`);
     } catch (error) {
       const { log } = next;
       await next[Symbol.asyncDispose]();

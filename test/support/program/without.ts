@@ -9,18 +9,21 @@ import { join, resolve } from "node:path";
 import { type CommandResult, run } from "./command.ts";
 
 const LIST = "src/features.ts";
+const PACKAGES = "node_modules";
 /** What is not of the sources. */
-const MADE = new Set([".cache", ".git", "dist", "node_modules"]);
+const MADE = new Set([".cache", ".git", "dist", PACKAGES]);
 const TIME_MS = 5_400_000;
 
 /** Removed when it is disposed of. */
 export class Without implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "d11-without-"));
 
-  private constructor(features: readonly string[]) {
+  private constructor(features: readonly string[], packages: "linked" | "copied") {
     for (const name of readdirSync(".").filter((each) => !MADE.has(each)))
       cpSync(name, join(this.#folder, name), { recursive: true });
-    symlinkSync(resolve("node_modules"), join(this.#folder, "node_modules"));
+    const modules = join(this.#folder, PACKAGES);
+    if (packages === "linked") symlinkSync(resolve(PACKAGES), modules);
+    else cpSync(PACKAGES, modules, { recursive: true, verbatimSymlinks: true });
     for (const feature of features)
       for (const room of ["src", "test"]) rmSync(join(this.#folder, room, "features", feature), { recursive: true });
     // The documents name what is gone; whoever takes it out for good edits them, and this test says where.
@@ -28,9 +31,9 @@ export class Without implements Disposable {
     writeFileSync(join(this.#folder, LIST), listWithout(features));
   }
 
-  /** With all that is left of the tests. */
-  static async built(features: readonly string[]): Promise<Without> {
-    const copy = new Without(features);
+  /** With all that is left of the tests. `packages`: some tests put the whole folder into a container, where a link leads nowhere. */
+  static async built(features: readonly string[], packages: "linked" | "copied" = "linked"): Promise<Without> {
+    const copy = new Without(features, packages);
     try {
       const { code, stdout, stderr } = await copy.#run("npm", ["run", "--silent", "build"]);
       assert.equal(code, 0, stdout + stderr);
