@@ -9,6 +9,7 @@ import type { Snapshot } from "../../src/api/snapshot.ts";
 import { overflowOf, startBrowser } from "../support/page/browser.ts";
 import { EXPLANATION_SAMPLE, type Sample, sampleSnapshot } from "../support/page/sample.ts";
 import { type MoreAnswers, type OpenSample, openSample } from "../support/page/served-sample.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const MARKUP = '<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>';
 const TERMINAL = "\u001B]0;title\u0007\u001B[31mred";
@@ -165,10 +166,12 @@ async function assertHarmless(page: Page): Promise<void> {
   assert.deepEqual(open.errors, []);
 }
 
-/** All of them are in the panel, as text; where a text is cut short, its beginning is. */
+/** All of them come to be in the panel, as text; where a text is cut short, its beginning is. */
 async function assertShown(selector: string, chars = Infinity): Promise<void> {
-  const text = (await open.page.locator(selector).first().textContent()) ?? "";
-  for (const each of SHOWN) assert.ok(text.includes(each.slice(0, chars)), `${each} is not in ${selector}: ${text}`);
+  await waitFor(`all texts in ${selector}`, async () => {
+    const text = (await open.page.locator(selector).first().textContent()) ?? "";
+    return SHOWN.every((each) => text.includes(each.slice(0, chars))) ? true : undefined;
+  });
 }
 
 test("in what fails, the table, the drawing, the servers, the queries and the events", async () => {
