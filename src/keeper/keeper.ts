@@ -171,7 +171,8 @@ export class Keeper {
         this.#main.send({ is: "alive" });
         return;
       case "refuse":
-        return this.#refuse(message.reason);
+        if (this.#successor?.stage === "requested") this.#refuse(this.#successor, message.reason);
+        return;
       case "yield":
         return this.#handOver();
       case "end":
@@ -261,10 +262,7 @@ export class Keeper {
     void Promise.all(this.#handedBack).then(() => peer.close());
   }
 
-  /** The main process goes on as it is. */
-  #refuse(reason: string): void {
-    const successor = this.#successor;
-    if (successor?.stage !== "requested") return;
+  #refuse(successor: Successor, reason: string): void {
     successor.peer.send({ is: "refused", reason });
     successor.peer.close();
     this.#successor = undefined;
@@ -368,6 +366,15 @@ export class Keeper {
     // It may have sent more before it was killed.
     this.#main.close();
     this.#parts.onEvent({ reason, namespaces: this.#held.size }, "policies are enforced, refusing all queries");
+    if (this.#successor !== undefined) this.#decideOn(this.#successor);
+  }
+
+  /** It connected while the main process would have decided whether it may take over. */
+  #decideOn(successor: Successor): void {
+    const reason = whyNotTaker(successor.peer.pid, { mayShareGroup: true });
+    if (reason !== undefined) this.#refuse(successor, reason);
+    else if (successor.stage === "requested") this.#handOver();
+    else successor.dueMs = Infinity;
   }
 
   async #removeAll(reason: string, all: readonly HeldNamespace[]): Promise<void> {

@@ -9,10 +9,12 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import { whyNotTaker } from "../../src/keeper/predecessor.ts";
-import { channelPair } from "../../src/kernel/channel.ts";
+import type { HeldNamespace } from "../../src/base/model/held-namespace.ts";
+import { closeDescriptors } from "../../src/keeper/held-descriptors.ts";
+import { Predecessor, whyNotTaker } from "../../src/keeper/predecessor.ts";
+import { type Channel, channelPair } from "../../src/kernel/channel.ts";
 import { check } from "../support/program/command.ts";
-import { LoneKeeper, heldOf, send } from "../support/program/lone-keeper.ts";
+import { LoneKeeper, heldOf, hold, send } from "../support/program/lone-keeper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const IN_FLIGHT = fileURLToPath(new URL("../support/program/many-in-flight-main.js", import.meta.url));
@@ -39,6 +41,46 @@ test("what cannot be passed on ends the takeover, and not the keeper", async () 
   found.channel.close();
   assert.equal(found.refusing, 1);
   assert.match(keeper.events.join("\n"), /keeper failed, going on.*too large.*\n.*takeover failed/);
+});
+
+test("a process in another PID namespace that connected while the main process lived cannot take over after its end", async () => {
+  let tell: (() => void) | undefined;
+  let printed = "";
+  await using keeper = await LoneKeeper.start(async (main, socketPath) => {
+    hold(main, 1, "1:1");
+    const words = ["--pid", "--fork", "--mount-proc", process.execPath, TAKING, socketPath, "later"];
+    const taking = spawn("unshare", words, { stdio: ["pipe", "pipe", "inherit"] });
+    taking.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+    tell = () => taking.stdin.end();
+    await waitFor("its connection", () => (printed === "" ? undefined : true));
+  });
+  tell?.();
+  await waitFor("its end", () => (printed.split("\n").length > 2 ? true : undefined));
+  assert.match(printed, /it is in another PID namespace/);
+  assert.match(keeper.events.join("\n"), /takeover refused/);
+});
+
+test("a takeover that was requested when the main process ended goes on without it", async () => {
+  let taken: Promise<Map<string, HeldNamespace>> | undefined;
+  let channel: Channel | undefined;
+  await using keeper = await LoneKeeper.start(async (main, socketPath) => {
+    hold(main, 1, "1:1");
+    const predecessor = await Predecessor.find(socketPath);
+    channel = predecessor?.channel;
+    taken = predecessor?.take();
+    await waitFor("the request", () => {
+      const packet = main.receive();
+      return typeof packet === "object" && packet.bytes.includes("wanted") ? true : undefined;
+    });
+  });
+  const held = (await taken) ?? assert.fail();
+  for (const namespace of held.values()) closeDescriptors(namespace);
+  channel?.close();
+  assert.deepEqual([...held.keys()], ["1:1"]);
+  assert.equal(
+    keeper.events.some((event) => event.startsWith("takeover failed")),
+    false,
+  );
 });
 
 test("a process whose control group cannot be read may not take over", async () => {

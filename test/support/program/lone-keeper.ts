@@ -18,10 +18,8 @@ export class LoneKeeper {
   readonly #folder = mkdtempSync(join(tmpdir(), "d11-lone-"));
   readonly #ran: Promise<void>;
 
-  private constructor(prepare: (main: Channel) => void) {
+  private constructor(theirs: number) {
     this.socketPath = join(this.#folder, "keeper.sock");
-    const [ours, theirs] = channelPair();
-    const main = new Channel(ours);
     const keeper = new Keeper({
       main: new PeerProcess(new Channel(theirs), 0),
       listener: listenAt(this.socketPath),
@@ -29,14 +27,16 @@ export class LoneKeeper {
       onEvent: (about, text) => this.events.push(`${text}: ${JSON.stringify(about)}`),
       onAlone: () => undefined,
     });
-    prepare(main);
-    main.close();
     this.#ran = keeper.run();
   }
 
   /** `prepare` is what its main process does before it ends. */
-  static async start(prepare: (main: Channel) => void): Promise<LoneKeeper> {
-    const keeper = new LoneKeeper(prepare);
+  static async start(prepare: (main: Channel, socketPath: string) => Promise<void> | void): Promise<LoneKeeper> {
+    const [ours, theirs] = channelPair();
+    const main = new Channel(ours);
+    const keeper = new LoneKeeper(theirs);
+    await prepare(main, keeper.socketPath);
+    main.close();
     await waitFor("the keeper to be alone", () => (keeper.events.length > 0 ? true : undefined));
     return keeper;
   }
