@@ -136,7 +136,11 @@ export class Channel {
       for (const fd of descriptors) closeQuietly(fd);
       throw new Fault("TOO_LONG", "A received message exceeds the size limit");
     }
-    if (length === 0) return "end";
+    if (length === 0) {
+      // There are some with an empty message.
+      for (const fd of descriptors) closeQuietly(fd);
+      return "end";
+    }
     return { bytes: Buffer.from(memory.data.subarray(0, length)), descriptors };
   }
 

@@ -282,7 +282,7 @@ test("a process in another mount or PID namespace cannot take over, and has nobo
   );
 });
 
-test("a message that is too long or has too many descriptors is dropped and leaves no descriptor open", () => {
+test("a message that is too long, empty or has too many descriptors is dropped and leaves no descriptor open", () => {
   const [a, b] = channelPair();
   const [one, other] = [new Channel(a), new Channel(b)];
   const open = readdirSync("/proc/self/fd").length;
@@ -295,6 +295,10 @@ test("a message that is too long or has too many descriptors is dropped and leav
   for (const fd of packet.descriptors) closeSync(fd);
   assert.equal(readdirSync("/proc/self/fd").length, open);
   assert.equal(other.receive(), "nothing");
+  // It counts as the end.
+  assert.ok(one.send(Buffer.alloc(0), many));
+  assert.equal(other.receive(), "end");
+  assert.equal(readdirSync("/proc/self/fd").length, open);
   one.close();
   assert.equal(other.receive(), "end");
   assert.equal(other.send(Buffer.from("x")), false);
