@@ -46,17 +46,18 @@ export class CrashRecorder {
   }
 
   /**
-   * Reads the record and starts a new one. Throws if the disk is full: writing to a mapped hole would crash the
-   * process later.
+   * Reads the record and starts a new one, with the clients that an earlier one of this process had. Throws if the disk is full: writing
+   * to a mapped hole would crash the process later.
    */
-  static open(folder: string): CrashRecorder {
+  static open(folder: string, clients?: Buffer): CrashRecorder {
     const path = join(folder, FILE);
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
     try {
       const previous = contextIn(readFileSync(fd));
       ftruncateSync(fd, FILE_BYTES);
-      const nothing = Buffer.alloc(FILE_BYTES);
-      for (let at = 0; at < FILE_BYTES;) at += writeSync(fd, nothing, at, FILE_BYTES - at, at);
+      const bytes = Buffer.alloc(FILE_BYTES);
+      clients?.copy(bytes, SLOTS_AT);
+      for (let at = 0; at < FILE_BYTES;) at += writeSync(fd, bytes, at, FILE_BYTES - at, at);
       return new CrashRecorder(mapShared(fd, FILE_BYTES), previous);
     } finally {
       closeSync(fd);
@@ -99,9 +100,10 @@ export class CrashRecorder {
     return containerIn(this.#bytes, client);
   }
 
-  /** The process exits normally. */
-  close(): void {
+  /** The process exits normally, or another one uses the file. Returns the clients, with their containers. */
+  close(): Buffer {
     this.#words[AT.isRunning] = 0;
+    return Buffer.from(this.#bytes.subarray(SLOTS_AT));
   }
 
   #during<T>(doing: number, containerId: string, work: () => T): T {

@@ -19,6 +19,8 @@ export class Quarantines {
   /** The times at which each container held a lock for too long. */
   readonly #lateMs = new Map<string, readonly number[]>();
   #recorder = CrashRecorder.unmapped();
+  /** Those of the recorder that was closed. */
+  #clients: Buffer | undefined;
   #onEnd: () => void = () => undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -47,14 +49,17 @@ export class Quarantines {
   }
 
   /**
-   * Reads the record of the previous process and starts our own. Only the holder of the instance lock may call this.
+   * Reads the record of the previous process and starts our own, or goes on with it after `close`. Only the holder of the instance lock
+   * may call this.
    */
   begin(): void {
     if (this.#folder === undefined || this.#log === undefined) return;
-    this.#recorder = openRecorder(this.#folder, this.#log);
+    this.#recorder = openRecorder(this.#folder, this.#log, this.#clients);
+    this.#clients = undefined;
     const { previous } = this.#recorder;
     this.#history.recordEnd(previous);
     if (previous !== undefined) logCrash(previous, this.#history, this.#log);
+    this.watch(this.#onEnd);
   }
 
   readonly isSuspect = (containerId: string): boolean => this.#history.isSuspect(containerId);
@@ -112,16 +117,16 @@ export class Quarantines {
     return this.#history.release(containerId);
   }
 
-  /** The process exits normally. */
+  /** The process exits normally, or pauses for one that takes over. */
   close(): void {
     clearTimeout(this.#timer);
-    this.recorder.close();
+    this.#clients = this.recorder.close();
   }
 }
 
-function openRecorder(folder: string, log: Log): CrashRecorder {
+function openRecorder(folder: string, log: Log, clients: Buffer | undefined): CrashRecorder {
   try {
-    return CrashRecorder.open(folder);
+    return CrashRecorder.open(folder, clients);
   } catch (error) {
     log.warn({ reason: reasonOf(error) }, "cannot record crashes, the state directory is unusable");
     return CrashRecorder.unmapped();
