@@ -5,6 +5,7 @@ import { NOTHING_TO_RESTORE, restoreContainer } from "../../container/files/rest
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { Directory } from "../../container/registry/directory.ts";
+import type { Follower } from "../../container/watch/follower.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { Running } from "../../features/contract.ts";
 
@@ -13,12 +14,19 @@ export async function restoreLeft(
   {
     directory,
     features,
-  }: { readonly directory: Directory; readonly features: readonly Pick<Running, "changesFiles">[] },
+    follower,
+  }: {
+    readonly directory: Directory;
+    readonly features: readonly Pick<Running, "changesFiles">[];
+    readonly follower: Pick<Follower, "unknown">;
+  },
   { host }: Pick<EngineAccess, "host">,
   { platform, journal }: Pick<ContainerSideParts, "platform" | "journal">,
 ): Promise<object[]> {
   const restored: object[] = [];
   for (const record of journal.all().records) {
+    // It may run: what was changed in it could not be undone without its record.
+    if (follower.unknown.has(record.containerId)) continue;
     const fact = directory.containers.get(record.containerId);
     const isRunning = fact?.startedAt === record.startedAt;
     if (isRunning && isChangedBy(features, fact)) continue;
