@@ -25,7 +25,7 @@ import {
   socket,
   localPort,
 } from "../../kernel/libc.ts";
-import { withLength } from "../../base/lib/stream-reader.ts";
+import { StreamReader, withLength } from "../../base/lib/stream-reader.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import type { Protocol } from "./plan.ts";
@@ -70,7 +70,6 @@ const EAGAIN = 11;
 const ENOTCONN = 107;
 const DNS_PORT = 53;
 const REPLY_BYTES_MAX = 4096;
-const PREFIX_BYTES = 2;
 /** Most replies arrive within the next rounds of the event loop; after that the poll interval doubles. */
 const ROUNDS_BEFORE_SLEEPING = 8;
 const SLEEP_MS_MAX = 32;
@@ -84,6 +83,8 @@ interface Leg {
   fd: number;
   readonly id: number;
   readonly query: Buffer;
+  /** What has arrived by TCP, in any pieces. */
+  readonly reader: StreamReader;
   isSent: boolean;
   reply: Buffer | undefined;
   failure: string | undefined;
@@ -133,7 +134,9 @@ function startLeg(protocol: Protocol, { destination, port, sourcePort, message, 
   const id = randomInt(0x10000);
   const query = protocol === "udp" ? message(id) : withLength(message(id));
   const startMs = performance.now();
-  const leg: Leg = { protocol, fd, id, query, isSent: false, reply: undefined, failure: undefined, startMs, tookMs: 0 };
+  const reader = new StreamReader();
+  const begun = { isSent: false, reply: undefined, failure: undefined, startMs, tookMs: 0 };
+  const leg: Leg = { protocol, fd, id, query, reader, ...begun };
   try {
     if (mark !== undefined) setMark(fd, mark);
     if (sourcePort !== undefined) bindTo(fd, socketAddress(new Uint8Array(address.length), sourcePort), protocol);
@@ -182,9 +185,17 @@ function step(leg: Leg, address: number, memory: Buffer): void {
   const length = receive(leg.fd, address, REPLY_BYTES_MAX);
   leg.tookMs = performance.now() - leg.startMs;
   if (length < 0) leg.failure = failureName();
-  else leg.reply = Buffer.from(memory.subarray(leg.protocol === "tcp" ? PREFIX_BYTES : 0, length));
+  else leg.reply = replyIn(leg, memory.subarray(0, length));
   // A server may do nothing else until a connection ends: dnsmasq without its child processes.
   if (isDone(leg) && leg.protocol === "tcp") endLeg(leg);
+}
+
+/** A copy; empty where the connection was closed before the reply was whole, and undefined while it is not. */
+function replyIn({ protocol, reader }: Leg, received: Buffer): Buffer | undefined {
+  if (protocol === "udp" || received.length === 0) return Buffer.from(received);
+  reader.push(received);
+  const message = reader.next();
+  return message && Buffer.from(message);
 }
 
 /** The name of an errno that ends a leg; undefined for one that means "not yet". */
