@@ -59,6 +59,7 @@ export class LocalAddresses {
 /** Port ids that the kernel gives to sockets that ask for none are below these, the process id among them. */
 const PORTS = { first: 0x4000_0000, end: 0x8000_0000 };
 const BIND_ATTEMPTS = 16;
+const RETRY_MS = 1_000;
 
 /** The ports of this process's watches: each is used once, because the kernel keeps them apart only within a namespace. */
 const ports = new Set<number>();
@@ -104,13 +105,20 @@ export class NetlinkWatch {
     return this.#fd;
   }
 
+  /**
+   * The package closes its descriptor on this thread. That does not wait, because it is not the socket's last descriptor; where there is no
+   * room for another one, all of it is closed later.
+   */
   close(): void {
-    if (open.delete(this)) this.#release();
-  }
-
-  /** The package closes its descriptor on this thread. That does not wait, because it is not the socket's last descriptor. */
-  #release(): void {
-    const last = duplicate(this.#fd);
+    if (!open.has(this)) return;
+    let last: number;
+    try {
+      last = duplicate(this.#fd);
+    } catch {
+      setTimeout(() => this.close(), RETRY_MS).unref();
+      return;
+    }
+    open.delete(this);
     ports.delete(this.#socket.address().port);
     this.#socket.close();
     closeNetfilter(last);

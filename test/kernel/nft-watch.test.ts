@@ -52,3 +52,34 @@ test("an error in the callback loses that change only; the next one is reported"
   const { code, stdout, stderr } = await netns.enter(process.execPath, ["--input-type=module", "--eval", program]);
   assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "netlink: a defect true\n", stderr: "" });
 });
+
+test("a watch that is closed while no descriptor is left is closed when there is one again", async () => {
+  await using netns = await Netns.create();
+  const program = `
+    import { closeSync, openSync, readdirSync } from "node:fs";
+    import { NftWatch } from "${WATCH}";
+    const used = () => readdirSync("/proc/self/fd").length;
+    const before = used();
+    const watch = new NftWatch(new Set(), () => undefined);
+    const others = [];
+    try {
+      for (;;) others.push(openSync("/dev/null", "r"));
+    } catch (error) {
+      console.log(error.code);
+    }
+    try {
+      watch.close();
+    } catch (error) {
+      console.log("close: " + error.code);
+    }
+    for (const fd of others) closeSync(fd);
+    const untilMs = performance.now() + 10_000;
+    const timer = setInterval(() => {
+      if (used() > before && performance.now() < untilMs) return;
+      clearInterval(timer);
+      console.log(used() - before);
+    }, 50);`;
+  const args = ["--nofile=100:100", process.execPath, "--input-type=module", "--eval", program];
+  const { code, stdout, stderr } = await netns.enter("prlimit", args);
+  assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "EMFILE\n0\n", stderr: "" });
+});
