@@ -39,15 +39,26 @@ export async function removeTables(
   return { hasRemoved, netlink };
 }
 
-/** Descriptors of our own for all of it, but the gate, which is for the keeper. */
+/** Descriptors of our own for all of it, but the gate, which is for the keeper. Throws if there is no room for all, and leaves none open. */
 export function copyOf(served: Omit<HeldNamespace, "gate">): HeldNamespace {
-  return {
-    ...served,
-    netlink: duplicate(served.netlink),
-    pairs: served.pairs.map((pair) => ({ ...pair, udp: duplicate(pair.udp), tcp: duplicate(pair.tcp) })),
-    programs: served.programs.map((fd) => duplicate(fd)),
-    gate: undefined,
+  const made: number[] = [];
+  const copy = (fd: number): number => {
+    const own = duplicate(fd);
+    made.push(own);
+    return own;
   };
+  try {
+    return {
+      ...served,
+      netlink: copy(served.netlink),
+      pairs: served.pairs.map((pair) => ({ ...pair, udp: copy(pair.udp), tcp: copy(pair.tcp) })),
+      programs: served.programs.map(copy),
+      gate: undefined,
+    };
+  } catch (error) {
+    for (const fd of made) closeQuietly(fd);
+    throw error;
+  }
 }
 
 /** Those of a namespace that are open. */

@@ -85,7 +85,13 @@ export class RunKeeper {
     begin: async (served, onEnd) => {
       const { openGate: _, ...held } = served;
       this.#refusedOn.add(held.id);
-      return await this.#refuse(copyOf(held), onEnd);
+      let own: HeldNamespace;
+      try {
+        own = copyOf(held);
+      } catch {
+        return false;
+      }
+      return await this.#refuse(own, onEnd);
     },
     goOn: (id) => {
       this.#refusedOn.add(id);
@@ -120,13 +126,14 @@ export class RunKeeper {
   #resume(id: string): HeldNamespace | undefined {
     const found = this.#refused.get(id);
     if (found === undefined) return undefined;
+    // A keeper that is started meanwhile needs the others.
+    const own = copyOf(found.held);
     this.#refused.delete(id);
     this.#refusedOn.delete(id);
     found.hold.update({ ...found.held, alone: "refuse", openGate: () => undefined });
     this.#link?.flush();
     this.#resumed.set(id, found);
-    // A keeper that is started meanwhile needs them.
-    return copyOf(found.held);
+    return own;
   }
 
   /**
