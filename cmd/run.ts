@@ -150,17 +150,15 @@ function settingsReader(options: SettingsOptions): ReadSettings {
   const { host, stateDir, enginePid } = options;
   const config = options.config === "" ? undefined : options.config;
   const above = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
-  let inForce: readonly SettingsLayer[] | undefined;
-  return async (scope): Promise<RunSettings> => {
+  const layersOf = new WeakMap<RunSettings, readonly SettingsLayer[]>();
+  return async (scope, inForce): Promise<RunSettings> => {
+    const known = scope === "folders" && inForce !== undefined ? layersOf.get(inForce) : undefined;
     const layers =
-      scope === "folders" && inForce !== undefined
-        ? inForce
-        : config === undefined
-          ? above
-          : [...above, await readSettingsInWorker(config)];
+      known !== undefined ? known : config === undefined ? above : [...above, await readSettingsInWorker(config)];
     const folders = await namedFolders(layers, fingerprintOfFolder);
     const settings = mergeSettings([...layers, ...(await readFolderLayers(layers, readFolderInWorker))]);
-    inForce = layers;
-    return { ...settings, folders, host, stateDir, enginePid, isReplacing: options.replace === true, config };
+    const read = { ...settings, folders, host, stateDir, enginePid, isReplacing: options.replace === true, config };
+    layersOf.set(read, layers);
+    return read;
   };
 }

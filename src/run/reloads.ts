@@ -14,7 +14,8 @@ import { type Serving, sharedNamesOf } from "./serving.ts";
 /** What is read again: everything, or only the folders that the settings name. */
 export type ReloadScope = "all" | "folders";
 
-export type ReadSettings = (scope: ReloadScope) => Promise<RunSettings>;
+/** `inForce`: those that the folders belong to. */
+export type ReadSettings = (scope: ReloadScope, inForce?: RunSettings) => Promise<RunSettings>;
 
 interface ReloadParts {
   /** Settings at startup. */
@@ -81,7 +82,7 @@ export class Reloads {
     }
     let next;
     try {
-      next = await readSettings(scope);
+      next = await readSettings(scope, before);
       await apply(next, before);
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");

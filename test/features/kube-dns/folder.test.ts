@@ -16,6 +16,9 @@ import { type Upstream, startUpstream } from "../../support/servers/upstream.ts"
 /** The names that the files lead to, one server each. */
 const SERVERS = { first: "10.53.9.1", second: "10.53.9.2", cluster: "10.53.9.3" } as const;
 
+/** Enough for Node, but not also for the cache of a reload. */
+const MEMORY_BYTES = 2e9;
+
 const upstreams = new Map<string, Upstream>();
 let engine: Engine;
 let app: Container;
@@ -44,7 +47,11 @@ async function askedServer(name: string): Promise<string[]> {
   return seen.flat();
 }
 
-test("a ConfigMap of kube-dns, and its update as Kubernetes mounts it", async () => {
+/** A folder as Kubernetes mounts one: the versions of all keys beside each other, and links to the current one. */
+function configMap(): {
+  readonly folder: string;
+  readonly put: (version: string, keys: Readonly<Record<string, string>>) => void;
+} {
   const folder = makeFolder("kube-dns");
   const put = (version: string, keys: Readonly<Record<string, string>>): void => {
     mkdirSync(join(folder, version));
@@ -52,6 +59,11 @@ test("a ConfigMap of kube-dns, and its update as Kubernetes mounts it", async ()
     symlinkSync(version, join(folder, "..data_tmp"));
     renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
   };
+  return { folder, put };
+}
+
+test("a ConfigMap of kube-dns, and its update as Kubernetes mounts it", async () => {
+  const { folder, put } = configMap();
   put("..v1", { stubDomains: `{"cluster.ok.test": ["${SERVERS.cluster}"]}` });
   symlinkSync("..data/stubDomains", join(folder, "stubDomains"));
   await using _ = await startDns11(engine, { settings: { "kube-dns-dir": folder }, env: WITHOUT_KEEPER });
@@ -69,4 +81,25 @@ test("a ConfigMap of kube-dns, and its update as Kubernetes mounts it", async ()
     const [other] = await askedServer(`${name}.ok.test`);
     return (stub === SERVERS.second && other === SERVERS.first) || undefined;
   });
+});
+
+test("after a reload that failed, the folder is followed with the settings in force", async () => {
+  const { folder, put } = configMap();
+  put("..v1", { stubDomains: `{"cluster.ok.test": ["${SERVERS.cluster}"]}` });
+  symlinkSync("..data/stubDomains", join(folder, "stubDomains"));
+  const path = join(makeFolder("config"), "dns11.yaml");
+  const settings = `version: 1\nkube-dns-dir: ${folder}\n`;
+  writeFileSync(path, settings);
+  const options = { args: ["--config", path], env: WITHOUT_KEEPER, prefix: ["prlimit", `--data=${MEMORY_BYTES}`] };
+  await using instance = await startDns11(engine, options);
+  assert.deepEqual(await askedServer("failed.cluster.ok.test"), [SERVERS.cluster]);
+  writeFileSync(path, `${settings}cache: {size: 4GiB}\n`);
+  instance.kill("SIGHUP");
+  await instance.logs(/[Nn]ot enough memory.*reload failed, keeping the previous settings/);
+  put("..v2", { stubDomains: `{"cluster.ok.test": ["${SERVERS.second}"]}` });
+  await waitFor("the new server", async () => {
+    const name = Math.random().toString(36).slice(2);
+    return (await askedServer(`${name}.cluster.ok.test`))[0] === SERVERS.second || undefined;
+  });
+  assert.equal((await instance.status()).settings["cache.size"]?.source, "default");
 });
