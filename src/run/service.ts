@@ -62,6 +62,8 @@ export class Service {
   readonly #since = new Date();
   /** It is set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
+  /** While a run is about to serve with the settings that it has read: resolves when it does, or has failed. */
+  #starting: Promise<void> = Promise.resolve();
 
   /** `readSettings` reads the settings again. */
   constructor(
@@ -125,6 +127,8 @@ export class Service {
 
   async #serve(target: ServeTarget, platform: Platform, signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
+    const begun = latch();
+    this.#starting = begun.passed;
     const folder = instanceFolder(settings.stateDir, target.instanceId);
     const quarantines = target.openQuarantines(folder);
     const handedOver = new AbortController();
@@ -175,8 +179,9 @@ export class Service {
       const parts = { log: this.#log, resources, keeper, containerSide: serving.containerSide };
       const takeover =
         predecessor && (async () => await takeOverFrom(predecessor, { ...parts, begin: attachGate.open }, stop));
-      await this.#serveWith(serving, { folder, quarantines, handover }, stop, takeover);
+      await this.#serveWith(serving, { folder, quarantines, handover, onServing: begun.open }, stop, takeover);
     } finally {
+      begun.open();
       resources.release();
       target.close();
     }
@@ -220,11 +225,16 @@ export class Service {
   /** Serves until `stop`. `takeover` runs before serving, while containers are already followed. */
   async #serveWith(
     serving: Serving,
-    parts: { readonly folder: string; readonly quarantines: Quarantines; readonly handover: Handover },
+    parts: {
+      readonly folder: string;
+      readonly quarantines: Quarantines;
+      readonly handover: Handover;
+      readonly onServing: () => void;
+    },
     stop: AbortSignal,
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
-    const { folder, quarantines, handover } = parts;
+    const { folder, quarantines, handover, onServing } = parts;
     const { querySide, containerSide, keeper, limitedLog, features, history, recordedCauses } = serving;
     const guard = new HangGuard({ isWatched: () => keeper.report.state === "watching" });
     const internalErrors = new InternalErrors({
@@ -256,6 +266,7 @@ export class Service {
         lastActivityMs: () => containerSide.lastActivityMs,
       }));
       this.#serving = serving;
+      onServing();
       history.begin();
       recordedCauses.begin();
       this.#logServing(containerSide, controlPath(folder));
@@ -304,6 +315,7 @@ export class Service {
   }
 
   async #apply(settings: RunSettings, before: RunSettings): Promise<void> {
+    await this.#starting;
     await this.#metricsListener.listen(settings.metrics);
     try {
       if (this.#serving !== undefined) await applySettings(this.#serving, settings);

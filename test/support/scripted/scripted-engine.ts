@@ -56,6 +56,11 @@ export class ScriptedEngine implements AsyncDisposable {
     return `unix://${this.#path}`;
   }
 
+  /** How many read its events. */
+  get followers(): number {
+    return this.#listeners.size;
+  }
+
   /** Starts a container and sends the events. */
   run(container: ScriptedContainer): void {
     this.#starts += 1;
