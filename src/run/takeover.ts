@@ -8,7 +8,7 @@ import { KEEPER_LIMITS } from "../keeper/limits.ts";
 import { closeDescriptors } from "../keeper/held-descriptors.ts";
 import { isKeeper } from "../keeper/keeper-link.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
-import { Fault, reasonOf } from "../base/lib/fault.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { ContainerSide } from "./container-side.ts";
 import type { ExclusiveResources } from "./exclusive-resources.ts";
@@ -87,7 +87,11 @@ export function leftToSupervisor(): Fault {
 }
 
 async function endProcess(pid: number, signal: NodeJS.Signals): Promise<void> {
-  process.kill(pid, signal);
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (codeOf(error) !== "ESRCH") throw error;
+  }
   const deadlineMs = performance.now() + KEEPER_LIMITS.takeMs;
   while (isAlive(pid) && performance.now() < deadlineMs) await sleep(POLL_MS);
 }
