@@ -62,6 +62,14 @@ class Place implements AsyncDisposable {
 }
 
 // The first one, because it counts threads, and those of the others end some seconds later.
+test("a program that cannot be passed to the thread leaves no descriptor open", async () => {
+  const namespace = openSync("/proc/thread-self/ns/net", "r");
+  const before = readdirSync("/proc/self/fd").length;
+  await assert.rejects(new LinkThread().attach({ namespace, program: -1 }), { code: "EBADF" });
+  assert.equal(readdirSync("/proc/self/fd").length, before);
+  closeSync(namespace);
+});
+
 test("the thread ends when there has been nothing to attach for a while, which is twice as long each time", async () => {
   await using place = await Place.create();
   const space = openSpace();

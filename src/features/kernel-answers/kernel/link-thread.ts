@@ -35,8 +35,9 @@ export class LinkThread {
   /** Attaches a program to lo of a namespace; returns the descriptor of the link. */
   async attach({ namespace, program }: LinkRequest): Promise<number> {
     // Duplicates, because by the time the thread uses the numbers they may be those of other files.
-    const request = { namespace: duplicate(namespace), program: duplicate(program) };
+    const request = { namespace: duplicate(namespace), program: -1 };
     try {
+      request.program = duplicate(program);
       const done = this.#last.then(async () => await this.#ask(request));
       this.#last = done.catch(() => undefined);
       const result = await done;
