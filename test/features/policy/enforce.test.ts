@@ -42,7 +42,8 @@ function policyOf(allow: readonly string[], deny: readonly string[] = [], more: 
 }
 
 function judgeOf(...policies: readonly Policy[]): NamespacePolicy {
-  const observer = { now: () => 0, onRefusal: () => undefined };
+  // A clock that is between two milliseconds, as clocks are.
+  const observer = { now: () => 0.5, onRefusal: () => undefined };
   return new NamespacePolicy(
     ID,
     policies.map((each) => new CompiledPolicy(each)),

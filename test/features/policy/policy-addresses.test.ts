@@ -91,6 +91,14 @@ test("blocks of the policy are open from the beginning, and names are nobody els
   assert.deepEqual(dataOf(await dig(free, "a77.ok.test")), ["192.0.2.77"]);
 });
 
+test("an address of a name that an operator allows is open, with every port", async () => {
+  assert.equal((await dig(agent, "a55.ok.test")).status, "NXDOMAIN");
+  const { code, stderr } = await command("policy", "allow", "a55.ok.test", "--in", "agent", "--for", "15m");
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(dataOf(await dig(agent, "a55.ok.test")), ["192.0.2.55"]);
+  for (const port of [443, 22]) assert.equal(await connectTo(agent, "192.0.2.55", port), "open");
+});
+
 test("a container that starts is closed before its first instruction, and open for what it asks at once", async () => {
   // Docker's resolver may answer the first query: then the address is not open yet, and the next one opens it.
   const script =

@@ -194,7 +194,8 @@ export class Enforcement {
         table.open(
           policy.containerId,
           addresses.map((address) => ({ address })),
-          Math.max(1, grantedMs),
+          // The kernel takes whole milliseconds.
+          Math.max(1, Math.ceil(grantedMs)),
         ),
     ].filter((each) => each instanceof Promise);
     return opened.length === 0 ? undefined : Promise.all(opened);
