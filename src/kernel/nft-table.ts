@@ -104,6 +104,14 @@ export class NftTable {
     });
   }
 
+  /** Removes all elements of a set. */
+  flushSet(name: string): NftCommand {
+    return this.#command(nft.NFT_MSG_DELSETELEM, 0, `elements of ${name} of `, (w) => {
+      w.text(nft.NFTA_SET_ELEM_LIST_TABLE, this.name);
+      w.text(nft.NFTA_SET_ELEM_LIST_SET, name);
+    });
+  }
+
   /** Creates a chain, or leaves an existing one as it is. */
   chain(name: string, hook?: ChainHook): NftCommand {
     return this.#command(nft.NFT_MSG_NEWCHAIN, NLM_F_CREATE, `chain ${name} of `, (w) => {

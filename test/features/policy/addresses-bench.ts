@@ -85,6 +85,7 @@ async function openingRows(): Promise<Row[]> {
 
 function container(number: number): PolicedContainer {
   return {
+    startedAt: "now",
     id: number.toString(16).padStart(64, "0").split("").toReversed().join(""),
     addresses: [Uint8Array.of(10, 1, number >> 8, number & 0xff)],
     rules: [],

@@ -56,7 +56,7 @@ function nameOf(text: string): StoredName {
 }
 
 function containerWith(more: Partial<EnforcedContainer> = {}): EnforcedContainer {
-  const base = { id: ID, policies: [policyOf(["x.test:443"])], links: [], subnets: [] };
+  const base = { id: ID, startedAt: "now", policies: [policyOf(["x.test:443"])], links: [], subnets: [] };
   return { ...base, isComplete: true, hindrance: undefined, ...more };
 }
 
@@ -186,6 +186,22 @@ test("an answer waits for its container to be known, then for its addresses", as
   finish();
   assert.equal(await given, true);
   assert.deepEqual(world.opened, [[{ address: Uint8Array.of(192, 0, 2, 1), port: 443, protocol: "tcp" }]]);
+});
+
+test("an answer to a container that was started again waits until the kernel has closed what was open before", async () => {
+  const world = new World();
+  world.enforcement.update(ID);
+  assert.equal(await world.answered(), true);
+  let finish: () => void = () => undefined;
+  world.apply = async () => await new Promise((resolve) => (finish = resolve));
+  world.wanted = containerWith({ startedAt: "later" });
+  world.enforcement.update(ID);
+  let isGiven: boolean | undefined;
+  const given = world.answered().then((isOpen) => (isGiven = isOpen));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([isGiven, world.opened.length], [undefined, 1]);
+  finish();
+  assert.deepEqual([await given, world.opened.length], [true, 2]);
 });
 
 test("after others have removed the tables, an answer waits until its container is applied again", async () => {

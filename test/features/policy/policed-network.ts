@@ -111,7 +111,7 @@ export class PolicedNetwork implements AsyncDisposable {
 
   policed(member: Member, options: Partial<PolicedContainer> = {}): PolicedContainer {
     return {
-      id: member.id,
+      ...{ id: member.id, startedAt: "now" },
       addresses: [bytes(member.address), bytes(member.address6)],
       rules: [],
       subnets: SUBNETS,

@@ -275,6 +275,53 @@ test("connections that are older than their policy are judged by it, and those t
   assert.deepEqual([...said].toSorted(), ["early-1", "kept-1", "kept-2", "late-1"]);
 });
 
+// Sends a datagram, always from the same port.
+async function send({ netns }: Pick<Member, "netns">, from: string, to: string, text: string): Promise<void> {
+  const script = `const socket = require("node:dgram").createSocket("udp4");
+    const [from, to, text] = process.argv.slice(1).map((each) => each.split(" "));
+    socket.bind(Number(from[1]), from[0], () => socket.send(text[0], Number(to[1]), to[0], () => socket.close()));`;
+  const { code, stderr } = await netns.enter(process.execPath, ["-e", script, from, to, text]);
+  assert.equal(code, 0, stderr);
+}
+
+test("a connection of a container that is gone, or has been started again, is not that of the next one", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  const [here, there] = [`${policed.address} 7777`, `${OUTSIDE.allowed} 53`];
+  const meter = await network.packets(network.outside, "out0");
+  let heard = "";
+  // What the machine sends after it arrives after it.
+  const arrives = async (text: string): Promise<boolean> => {
+    await send(policed, here, there, `container-${text}`);
+    await send({ netns: network.machine }, "198.51.100.1 7777", there, `machine-${text}`);
+    await waitFor("the machine's own", () => {
+      heard += meter.frames().map((frame) => frame.toString("latin1"));
+      return heard.includes(`machine-${text}`) ? true : undefined;
+    });
+    return heard.includes(`container-${text}`);
+  };
+  using table = await network.table();
+  const apply = async (id: string, startedAt: string): Promise<void> =>
+    await table.apply(network.policed(policed, { id, startedAt }), [network.linkOf(policed)]);
+  const open = async (): Promise<void> => await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed) }], KEEP_MS);
+  await apply(policed.id, "first");
+  await open();
+  assert.equal(await arrives("one"), true);
+  await send({ netns: network.outside }, there, here, "answer");
+  await apply(policed.id, "first");
+  assert.equal(await arrives("two"), true);
+  await apply(policed.id, "second");
+  assert.equal(await arrives("three"), false);
+  assert.equal(table.openCount(policed.id), 0);
+  await open();
+  assert.equal(await arrives("four"), true);
+  await table.setNetworks([{ name: "agents", bridge: "br0", blocks: [] }]);
+  await table.remove(policed.id);
+  assert.equal(await arrives("five"), false);
+  await apply("f".repeat(64), "third");
+  assert.equal(await arrives("six"), false);
+});
+
 test("an address is renewed in the kernel once half of its time is over, and costs nothing before", async () => {
   const { network, policed } = await policedPair();
   await using _ = network;

@@ -101,6 +101,8 @@ export class Enforcement {
     }
     if (entry !== undefined && entry.state.kind !== "failed" && isDeepStrictEqual(entry.wanted, wanted)) return;
     const next: Entry = entry ?? { wanted, state: { kind: "pending" }, waiting: new Set() };
+    // What was open for the run before closes.
+    if (next.wanted.startedAt !== wanted.startedAt) this.#become(id, next, { kind: "pending" });
     next.wanted = wanted;
     this.#entries.set(id, next);
     void this.#install(id, next, wanted);
@@ -304,6 +306,7 @@ export interface EnforcedLink {
 /** A container whose policies enforce addresses, as the kernel needs to know it. */
 export interface EnforcedContainer {
   readonly id: string;
+  readonly startedAt: string;
   /** Those that enforce addresses: at least one. */
   readonly policies: readonly Policy[];
   readonly links: readonly EnforcedLink[];
@@ -315,7 +318,7 @@ export interface EnforcedContainer {
 }
 
 /** The strictest of its policies applies. */
-export function policedBy({ id, policies, links, subnets, isComplete }: EnforcedContainer): {
+export function policedBy({ id, startedAt, policies, links, subnets, isComplete }: EnforcedContainer): {
   readonly container: PolicedContainer;
   readonly links: readonly PolicedLink[];
 } {
@@ -330,7 +333,7 @@ export function policedBy({ id, policies, links, subnets, isComplete }: Enforced
   );
   return {
     container: {
-      id,
+      ...{ id, startedAt },
       addresses: [...own.values()],
       isComplete,
       rules: fixedRules(deciding),

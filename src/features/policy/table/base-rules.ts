@@ -23,10 +23,8 @@ import { LOOPBACK_INDEX } from "../../../kernel/rtnetlink-constants.ts";
 import { REJECTIONS, NEIGHBOUR_MESSAGES } from "./container-rules.ts";
 import {
   ADDRESS_LENGTHS,
-  ALLOWED_CHAIN,
   NEIGHBOUR_PLAN,
   NETWORKS_CHAIN,
-  RECORDED_CHAIN,
   SENT_CHAIN,
   UNKNOWN_CHAIN,
   addressesPlan,
@@ -41,9 +39,11 @@ import {
   enteredBy,
   fromBlock,
   goesElsewhere,
+  hasLabel,
   inState,
   isDestinedTo,
   isReply,
+  lacksLabel,
   loadSource,
   ofFamily,
   setLabel,
@@ -68,9 +68,7 @@ export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): N
     ),
     TABLES.inet.chain(NETWORKS_CHAIN),
     TABLES.inet.chain(UNKNOWN_CHAIN),
-    ...TABLES.inet.replaceRules(UNKNOWN_CHAIN, REJECTIONS),
-    ...labelling(ALLOWED_CHAIN, LABELS.allowed),
-    ...labelling(RECORDED_CHAIN, LABELS.recorded),
+    ...TABLES.inet.replaceRules(UNKNOWN_CHAIN, [OF_FORMER, ...REJECTIONS]),
     ...ADDRESS_LENGTHS.map((length) => TABLES.inet.set(addressesPlan(heldSet(length), length, 0))),
     TABLES.inet.chain(SENT_CHAIN, { number: nft.NF_HOOKS.indexOf("prerouting"), priority: PRIORITY_SENT }),
     ...TABLES.inet.replaceRules(SENT_CHAIN, [NOTE_ELSEWHERE]),
@@ -102,12 +100,13 @@ export function networkCommands(networks: readonly ClosedNetwork[]): NftCommand[
   return TABLES.inet.replaceRules(NETWORKS_CHAIN, rules);
 }
 
-function labelling(chain: string, label: number): NftCommand[] {
-  return [TABLES.inet.chain(chain), ...TABLES.inet.replaceRules(chain, [[setLabel(label), accept]])];
-}
-
 /** The machine's own addresses change at any time, and the kernel knows them best. */
 const NOTE_ELSEWHERE: Rule = [inState(nft.CT_STATE_NEW), goesElsewhere, setLabel(LABELS.elsewhere)];
+
+const JUDGED = LABELS.allowed | LABELS.recorded;
+
+/** It may be its own as well, after others have removed the tables: then it goes on when the container is known again. */
+const OF_FORMER: Rule = [inState(nft.CT_STATE_ESTABLISHED), hasLabel(JUDGED), drop];
 
 /** What answers somebody who was let through to it. Helpers of connection tracking open nothing. */
 const PASSING: readonly Rule[] = [
@@ -151,8 +150,8 @@ function judged(hook: "forward" | "input"): Rule[] {
       loadSource(length),
       lookUp(whoMap(hook, length), true),
     ]),
-    // Of a container that is not known yet: it is judged when it is.
-    [inState(nft.CT_STATE_ESTABLISHED), accept],
+    // Of a container that is not known yet: it is judged when it is. What a policy has let through may be a former one's.
+    [inState(nft.CT_STATE_ESTABLISHED), lacksLabel(JUDGED), accept],
     [jump(NETWORKS_CHAIN)],
   ];
 }

@@ -2,6 +2,8 @@
  * ContainerRules: the chains and sets by which the kernel judges what one container sends. Denied blocks come first, because
  * a denial holds whatever a name was answered with.
  */
+import { createHash } from "node:crypto";
+
 import { type AddressBlock, readAddressBlock } from "../../../base/model/address.ts";
 import type { NftCommand } from "../../../kernel/nfnetlink.ts";
 import * as nft from "../../../kernel/nft-constants.ts";
@@ -22,9 +24,7 @@ import {
 } from "../../../kernel/nft-expressions.ts";
 import type { SetPlan } from "../../../kernel/nft-table.ts";
 import {
-  ALLOWED_CHAIN,
   type AddressLength,
-  RECORDED_CHAIN,
   addressSet,
   addressesPlan,
   judgingChain,
@@ -40,16 +40,19 @@ import {
 import {
   LABELS,
   PROTOCOLS,
+  RUN_BYTES,
   arrivesHere,
   hasLabel,
   inState,
   isDestinedTo,
+  isOfRun,
   lacksLabel,
   passesThrough,
   recordIn,
   sentTo,
   sentToAddressIn,
   sentToPortIn,
+  setLabel,
   ETHER_TYPES,
   fromMac,
   lengthOf,
@@ -70,6 +73,8 @@ export interface FixedRule {
 /** A container, and what the kernel should do with what it sends. */
 export interface PolicedContainer {
   readonly id: string;
+  /** Another one for each start: what was let through for one is not for the next. */
+  readonly startedAt: string;
   /** Its own, on all links, without link-local ones. */
   readonly addresses: readonly Uint8Array[];
   /** Otherwise it has more, which are not known yet. */
@@ -140,7 +145,9 @@ export function removalCommands(id: string, lengths: readonly AddressLength[]): 
 
 function judgingRules(container: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
   const { id, rules, reachesPeers, reachesHost, subnets, isEnforced } = container;
-  const [refuse, allow] = [goTo(refusingChain(id)), goTo(ALLOWED_CHAIN)];
+  const run = runOf(container);
+  const refuse = goTo(refusingChain(id));
+  const allow: Rule = [setLabel(LABELS.allowed, run), accept];
   const fixed = (isAllowed: boolean): Rule[] =>
     rules
       .filter((rule) => rule.isAllowed === isAllowed)
@@ -153,6 +160,7 @@ function judgingRules(container: PolicedContainer, lengths: readonly AddressLeng
     [
       inState(nft.CT_STATE_ESTABLISHED),
       hasLabel(isEnforced ? LABELS.allowed : LABELS.allowed | LABELS.recorded),
+      isOfRun(run),
       accept,
     ],
     // A late packet of an open connection: a reset would end it.
@@ -171,11 +179,16 @@ function judgingRules(container: PolicedContainer, lengths: readonly AddressLeng
   ];
 }
 
-function refusingRules({ id, isEnforced }: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
+function runOf({ id, startedAt }: PolicedContainer): Uint8Array {
+  return createHash("sha256").update(`${id} ${startedAt}`).digest().subarray(0, RUN_BYTES);
+}
+
+function refusingRules(container: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
+  const { id, isEnforced } = container;
   return [
     // A full set ends this rule, not the refusal.
     ...lengths.map((length) => recordIn(seenSet(id, length), length, POLICY_LIMITS.refusedMs)),
-    ...(isEnforced ? REJECTIONS : [[goTo(RECORDED_CHAIN)]]),
+    ...(isEnforced ? REJECTIONS : [[setLabel(LABELS.recorded, runOf(container)), accept]]),
   ];
 }
 

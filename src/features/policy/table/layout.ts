@@ -51,9 +51,6 @@ export const linkIndexOf = (chain: string): number | undefined => {
 export const SENT_CHAIN = "sent";
 export const NETWORKS_CHAIN = "networks";
 export const UNKNOWN_CHAIN = "unknown";
-/** They let a connection through, and label it. */
-export const ALLOWED_CHAIN = "allowed";
-export const RECORDED_CHAIN = "recorded";
 /** Kinds of ICMPv6 messages without which IPv6 does not work on a link. */
 export const NEIGHBOUR_SET = "neighbour-messages";
 

@@ -69,10 +69,21 @@ export const goesElsewhere: Rule = [loadDestinationType(), compare(nativeU32(RTN
  */
 export const LABELS = { allowed: 1 << 6, recorded: 1 << 7, elsewhere: 1 << 5 } as const;
 
-function labelBits(labels: number): Buffer {
+/** Before these, labels say which run of which container a policy has let it through for: others may have its address later. */
+export const RUN_BYTES = 8;
+const RUN_AT = LABEL_BYTES - 1 - RUN_BYTES;
+
+function labelBits(labels: number, run?: Uint8Array): Buffer {
   const bits = Buffer.alloc(LABEL_BYTES);
+  if (run !== undefined) bits.set(run, RUN_AT);
   bits[LABEL_BYTES - 1] = labels;
   return bits;
+}
+
+/** Of a connection that was labelled for this run, and for no other. */
+export function isOfRun(run: Uint8Array): Rule {
+  const mask = labelBits(0, Buffer.alloc(RUN_BYTES, 0xff));
+  return [loadTracked(nft.NFT_CT_LABELS), maskBytes(mask), compare(labelBits(0, run))];
 }
 
 /** Of a connection that has one of these labels. */
@@ -90,8 +101,8 @@ function compareLabels(labels: number, operation: number): Rule {
 }
 
 /** A connection that is older than the first rule with a label has no room for one: each packet of it is judged. */
-export function setLabel(label: number): Rule {
-  return setTracked(nft.NFT_CT_LABELS, labelBits(label));
+export function setLabel(label: number, run?: Uint8Array): Rule {
+  return setTracked(nft.NFT_CT_LABELS, labelBits(label, run));
 }
 
 export function loadSource(length: AddressLength): Expression {

@@ -46,6 +46,14 @@ export class OpenAddresses {
     return this.#change("add", elements);
   }
 
+  /** The commands that close all of it. */
+  none(lengths: readonly AddressLength[]): NftCommand[] {
+    return lengths.flatMap((length) => [
+      TABLES.inet.flushSet(addressSet(this.#id, length)),
+      TABLES.inet.flushSet(portSet(this.#id, length)),
+    ]);
+  }
+
   /** The keys that make room for these, the first ones. */
   crowdedOut(added: ReadonlyMap<string, number>): string[] {
     let excess = this.#ends.size - POLICY_LIMITS.openAddresses;

@@ -86,6 +86,8 @@ interface Installed {
   /** Its own addresses, as keys, and whether it reaches the machine. */
   sources: ReadonlyMap<string, boolean>;
   links: ReadonlySet<number>;
+  /** Of the run that it was policed in; undefined if an earlier process did. */
+  readonly startedAt?: string;
   /** Others have removed the tables, and the kernel has none of it. */
   isLost?: boolean;
 }
@@ -230,7 +232,7 @@ export class PolicyTable implements Disposable {
     return [...heldCommands("remove", ended.map(bytesOf)), ...heldCommands("add", begun.map(bytesOf))];
   }
 
-  /** Polices a container, or does it anew: what is open stays open, and nothing passes in between. */
+  /** Polices a container, or does it anew: what is open stays open unless it has been started again, and nothing passes in between. */
   async apply(container: PolicedContainer, links: readonly PolicedLink[]): Promise<void> {
     await this.#inTurn(async () => {
       await this.#restore();
@@ -258,9 +260,11 @@ export class PolicyTable implements Disposable {
     // one that is there.
     const ended = [...(inKernel?.sources ?? [])].filter(([key, reachesHost]) => sources.get(key) !== reachesHost);
     const begun = [...sources].filter(([key, reachesHost]) => inKernel?.sources.get(key) !== reachesHost);
-    const open = before?.open ?? new OpenAddresses(id);
+    const isAnotherRun = before?.startedAt !== undefined && before.startedAt !== known.startedAt;
+    const open = before === undefined || isAnotherRun ? new OpenAddresses(id) : before.open;
     await this.#nft.transact([
       ...containerCommands(container),
+      ...(isAnotherRun ? open.none(lengths) : []),
       ...(before?.isLost === true ? open.again(lengths, performance.now()) : []),
       ...this.#whoCommands("remove", id, [...taken, ...ended]),
       ...this.#whoCommands("add", id, begun),
@@ -268,7 +272,7 @@ export class PolicyTable implements Disposable {
     ]);
     for (const [, other] of others) other.sources = new Map([...other.sources].filter(([key]) => !sources.has(key)));
     const indexes = new Set([...links.map(({ index }) => index), ...(known.isComplete ? [] : (before?.links ?? []))]);
-    this.#installed.set(id, { open, lengths, sources, links: indexes });
+    this.#installed.set(id, { open, lengths, sources, links: indexes, startedAt: known.startedAt });
     await this.#removeLinks([...(before?.links ?? [])].filter((index) => !indexes.has(index)));
   }
 
