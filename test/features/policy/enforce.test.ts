@@ -188,6 +188,27 @@ test("an answer waits for its container to be known, then for its addresses", as
   assert.deepEqual(world.opened, [[{ address: Uint8Array.of(192, 0, 2, 1), port: 443, protocol: "tcp" }]]);
 });
 
+test("an answer that waits while its container gets another policy opens nothing, and is given if nothing is enforced", async () => {
+  for (const [before, now] of [
+    ["enforce", "enforce"],
+    ["enforce", "audit"],
+    ["audit", "enforce"],
+    ["audit", "audit"],
+  ] as const) {
+    const world = new World();
+    world.policy = judgeOf(policyOf(["x.test"], [], { mode: before }));
+    let finish: () => void = () => undefined;
+    world.apply = async () => await new Promise((resolve) => (finish = resolve));
+    world.enforcement.update(ID);
+    const given = world.answered();
+    await new Promise((resolve) => setImmediate(resolve));
+    world.policy = judgeOf(policyOf(["y.test"], [], { mode: now }));
+    finish();
+    const isGiven = before === "audit" && now === "audit";
+    assert.deepEqual([await given, world.opened], [isGiven, []], `${before} ${now}`);
+  }
+});
+
 test("an answer to a container that was started again waits until the kernel has closed what was open before", async () => {
   const world = new World();
   world.enforcement.update(ID);

@@ -176,7 +176,10 @@ export class Enforcement {
     entry.waiting.add(end);
   }
 
+  /** What was judged by policies that are not in force any more opens nothing. */
   #openLater(id: string, answer: Answer, onOpen: (isOpen: boolean) => void): void {
+    const policy = this.#parts.policyOf(id);
+    if (policy !== answer.policy) return onOpen(!isHeld(answer.policy) && policy?.isEnforcing !== true);
     const isEnforced = this.#entries.get(id)?.state.kind === "enforced";
     if (isEnforced && this.open(answer, onOpen)) onOpen(true);
     else if (!isEnforced) onOpen(!isHeld(answer.policy));
