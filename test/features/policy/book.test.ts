@@ -140,6 +140,32 @@ test("a container that starts again has asked what it has asked, for two minutes
   assert.equal(late.policy?.leave(name, true), undefined);
 });
 
+test("what a container has asked counts also after it was not described, and ended meanwhile", () => {
+  const described = subject({ id: "a", labels: { team: "a" } });
+  let all = [described];
+  const book = bookOf(() => all);
+  book.set(policies(FIVE));
+  const name = new StoredName(wireLabels("a.test") ?? new Uint8Array());
+  const started = (): Client => {
+    const client = new Client();
+    book.open(client, "a");
+    return client;
+  };
+  const first = started();
+  while (first.policy?.leave(name, false) === undefined);
+  first.close();
+  all = [subject({ id: "a", isUndescribed: true })];
+  started().close();
+  const last = started();
+  assert.deepEqual(
+    last.policy?.policies.map(({ name: each }) => each),
+    ["not-described-yet"],
+  );
+  all = [described];
+  book.refresh();
+  assert.deepEqual([last.policy.policies[0]?.name, last.policy.leave(name, true)?.reason], ["lab", "questions"]);
+});
+
 test("a client has its policy when it is opened, and the kernel forgets with each change", () => {
   let all = [subject({ id: "a", networks: ["n1"] }), subject({ id: "b" })];
   const book = bookOf(() => all);

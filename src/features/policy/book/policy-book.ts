@@ -311,7 +311,9 @@ export class PolicyBook {
     namespace.assignment = next;
     if (isSame) return;
     namespace.policy =
-      policies.length === 0 ? undefined : new NamespacePolicy(ownerId, policies, this.#observer, before);
+      policies.length === 0
+        ? undefined
+        : new NamespacePolicy(ownerId, policies, this.#observer, before, this.#compiled);
     namespace.policy?.setGrants(this.grantsOf(ownerId));
     if (namespace.policy !== undefined) this.onAssigned?.(namespace.policy);
     for (const client of namespace.clients) {

@@ -77,20 +77,22 @@ export class NamespacePolicy {
 
   /**
    * `policies`: at least one. `before`: what the namespace had until now. Its programs still use what it answered, and what they have
-   * asked counts for the policies that stay.
+   * asked counts for the policies that are in force, also those that it has not at the moment: while it is not described, for example.
    */
   constructor(
     containerId: string,
     policies: readonly CompiledPolicy[],
     observer: PolicyObserver,
     before?: NamespacePolicy,
+    inForce: readonly CompiledPolicy[] = [],
   ) {
     this.containerId = containerId;
     this.#policies = policies.toSorted((a, b) => rankOf(b.policy) - rankOf(a.policy));
     this.#observer = observer;
     this.#answered = before === undefined ? new AnsweredAddresses() : before.#answered;
-    this.#newNames = before === undefined ? new Map() : staying(before.#newNames, policies);
-    this.#questions = before === undefined ? new Map() : staying(before.#questions, policies);
+    const kept = [...policies, ...inForce];
+    this.#newNames = before === undefined ? new Map() : staying(before.#newNames, kept);
+    this.#questions = before === undefined ? new Map() : staying(before.#questions, kept);
     this.isEnforcing = policies.some(({ policy }) => policy.mode === "enforce");
     this.keepMs = keepMsOf(policies.map(({ policy }) => policy));
   }
