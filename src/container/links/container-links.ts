@@ -50,6 +50,8 @@ interface Open {
   readonly watch: NetlinkWatch;
 }
 
+/** Docker's word for none. */
+const NO_NETWORK = "none";
 const READ_LATER_MS = 1_000;
 const NOTHING: LinksOfContainer = { links: [], missing: [] };
 
@@ -399,7 +401,9 @@ export function noLinkAtAll({ networkMode, endpoints }: ContainerFact): NoLink |
   if (owner !== undefined) {
     return { reason: "shared-namespace", text: `it shares the network of container ${owner.slice(0, 12)}`, owner };
   }
-  if (networkMode === "none" || endpoints.length === 0) return { reason: "no-network", text: "it is on no network" };
+  // The mode stays when it is connected to networks later.
+  if (endpoints.every(({ networkName }) => networkName === NO_NETWORK))
+    return { reason: "no-network", text: "it is on no network" };
   return undefined;
 }
 

@@ -10,7 +10,7 @@ import type { ReportEvent } from "../../base/log/log.ts";
 import { addressBytes, type AddressBlock, blockText, readAddressBlock } from "../../base/model/address.ts";
 import { listenerAddressBytes } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
-import type { ContainerLinks } from "../../container/links/container-links.ts";
+import { type ContainerLinks, noLinkAtAll } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import { sharedOwner } from "../../control/situation/find-container.ts";
 import { userNamespaceOf } from "../../kernel/process.ts";
@@ -310,7 +310,7 @@ export class PolicedContainers {
       policies,
       links: usable.filter((link) => link !== undefined),
       subnets: fact.endpoints.flatMap(({ networkId }) => blocksOf(this.#parts.networkOf(networkId))),
-      isComplete: isLinked || fact.networkMode === "none",
+      isComplete: isLinked || noLinkAtAll(fact)?.reason === "no-network",
       hindrance,
     };
   }

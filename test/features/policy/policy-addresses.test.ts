@@ -118,6 +118,23 @@ test("a container that starts is closed before its first instruction, and open f
   await started.remove();
 });
 
+test("a container that is connected to its first network later is held there", async () => {
+  const late = await runContainer(engine, {
+    name: "connected",
+    args: ["--network=none", "--label=io.dns11.policy=agents"],
+  });
+  await engine.docker("network", "disconnect", "none", "connected");
+  await engine.docker("network", "connect", "open", "connected");
+  await waitFor("its policy", async () =>
+    (await connectTo(late, "192.0.2.88", 443)) === "refused" ? true : undefined,
+  );
+  await waitFor("an answer", async () => {
+    await dig(late, "a1.ok.test");
+    return (await connectTo(late, "192.0.2.1", 443)) === "open" ? true : undefined;
+  });
+  await late.remove();
+});
+
 for (const capability of ["SYS_ADMIN", "NET_ADMIN", "CAP_DAC_READ_SEARCH"]) {
   test(`a container with ${capability} cannot be held: it resolves nothing, and that is said`, async () => {
     const mighty = await runContainer(engine, {

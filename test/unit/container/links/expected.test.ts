@@ -35,6 +35,8 @@ test("containers without a network of their own have a reason", () => {
   assert.equal(reasonOf("host"), "host-network");
   assert.equal(reasonOf("container:0123456789abcdef"), "shared-namespace");
   assert.equal(reasonOf("none", []), "no-network");
+  assert.equal(reasonOf("none", [on("n", "none")]), "no-network");
+  assert.equal(reasonOf("none"), undefined);
   assert.equal(reasonOf("front"), undefined);
   assert.equal(noLinkAtAll(aContainer({ networkMode: "container:0123456789abcdef" }))?.owner, "0123456789abcdef");
 });
