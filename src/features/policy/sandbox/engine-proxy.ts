@@ -40,7 +40,7 @@ export interface EngineReply {
   readonly text: string;
 }
 
-/** What becomes of a call: undefined passes it on as it came. A Fault refuses it. */
+/** What becomes of a call: undefined passes it on, a body that was read as it was understood. A Fault refuses it. */
 type Outcome = { readonly body: unknown } | { readonly reply: EngineReply } | undefined;
 
 export type OnCall = (call: EngineCall) => Promise<Outcome>;
@@ -99,14 +99,15 @@ async function pass(
   const outcome = await onCall({
     ...targetOf(method, url),
     json: async () => readJson(await bodyText()),
-    forward: async () => await askEngine(engine, method, url, await bodyText(), withoutLength(incoming.headers)),
+    forward: async () =>
+      await askEngine(engine, method, url, written(await bodyText()), withoutLength(incoming.headers)),
   });
   if (outcome !== undefined && "reply" in outcome) {
     const { status, text } = outcome.reply;
     outgoing.writeHead(status, { "content-type": "application/json" }).end(text);
     return;
   }
-  const changed = outcome === undefined ? await read : JSON.stringify(outcome.body);
+  const changed = outcome === undefined ? read && written(await read) : JSON.stringify(outcome.body);
   const headers = changed === undefined ? incoming.headers : withoutLength(incoming.headers);
   const to = { socketPath: engine, path: url, method, headers, agent: false, maxHeaderSize: HEADER_BYTES_MAX };
   const passed = request(to, (reply) => {
@@ -214,6 +215,11 @@ function targetOf(method: string, url: string): Pick<EngineCall, "method" | "pat
 function withoutLength(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { "content-length": _length, "transfer-encoding": _encoding, ...others } = headers;
   return others;
+}
+
+/** What has been looked at, and nothing else: of a key that is there twice the engine would put both values together. */
+function written(text: string): string {
+  return text === "" ? "" : JSON.stringify(JSON.parse(text));
 }
 
 function readJson(text: string): unknown {

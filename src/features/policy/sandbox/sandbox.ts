@@ -199,6 +199,7 @@ export class Sandbox {
     const [, reference, what = ""] = TOUCHED.exec(call.path) ?? [];
     if (reference === undefined) return;
     if (what === "exec" || what === "update") checkChange((await call.json()) as Change, reference);
+    if (what === "start") checkStart(await call.json(), reference);
     await this.#takeContainer(reference, what === "rename");
   }
 
@@ -388,6 +389,14 @@ function checkChange(change: Change, name: string): void {
   if (!["", "no"].includes(restart?.Name ?? ""))
     throw new Fault("POLICY_NOT_HELD", `${name} would start again when nobody holds it`, {
       remedy: "Delete --restart.",
+    });
+}
+
+/** Engines before Docker 25 let a client of an old version of the API describe the container once more when it starts. */
+function checkStart(body: unknown, name: string): void {
+  if (Object.keys(body as object).length > 0)
+    throw new Fault("POLICY_NOT_HELD", `${name} would start otherwise than it was made`, {
+      remedy: "Start it without a body.",
     });
 }
 

@@ -164,6 +164,20 @@ test("a program with the rights of root is not started in a container of the san
   assert.match(stderr, /A privileged program in held cannot be held.*Delete --privileged/s);
 });
 
+test("the engine reads of a request what was looked at, and no description with a start", async () => {
+  const post = (path: string, body: string): string =>
+    `curl -s --unix-socket \${DOCKER_HOST#unix://} -H Content-Type:application/json -d '${body}' http://docker/containers/twice/${path}`;
+  const script = [
+    "docker run -d --name twice agent sleep 60",
+    post("update", '{"RestartPolicy":{"Name":"always"},"RestartPolicy":{}}'),
+    post("start", '{"Privileged":true}'),
+    "echo; docker inspect -f '{{.HostConfig.RestartPolicy.Name}}' twice",
+    "docker rm -f twice",
+  ].join("; ");
+  const { stdout } = await sandbox([], "sh", "-c", script);
+  assert.match(stdout, /"Warnings":null[^]*twice would start otherwise than it was made[^]*\nno\n/);
+});
+
 test("streams of a terminal pass as they are", async () => {
   const input = "x".repeat(200_000);
   const { stdout, stderr } = await dns11(line([], ["docker", "run", "-i", "--rm", "agent", "cat"]), { env, input });
