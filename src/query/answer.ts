@@ -324,6 +324,8 @@ export class Answerer {
     const names = this.#names;
     if (names.find(question, client.view) === MISS && names.reverse(question, client.view) === undefined)
       return this.#decideForwarding(client, block);
+    const refused = this.#policed.local(block, names.source);
+    if (refused !== UNDECIDED) return refused;
     this.#trace?.recordAnswer("names", "a local name, queried in another class than IN");
     this.outcome.result = QUERY_RESULT.refused;
     return failure(block, question, RCODE.REFUSED, this.#behaviour);

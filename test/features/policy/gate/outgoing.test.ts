@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { TYPE, aName, aQuery, aRecord, aReplyTo } from "../../../support/scripted/builders.ts";
+import { TYPE, aName, aNetwork, aQuery, aRecord, aReplyTo, aView } from "../../../support/scripted/builders.ts";
 import { MODES, PolicedPath } from "../policed-path.ts";
 import { readReply } from "../../../unit/support/reply.ts";
 import type { UdpScript } from "../../../unit/support/upstreams.ts";
@@ -72,6 +72,22 @@ for (const mode of MODES) {
     replies[1]?.();
     assert.equal(readReply(await again).answers.length, 1);
     assert.equal(path.left().length, 2);
+  });
+
+  test(`${mode}: a container learns of no other one by asking in another class`, async () => {
+    await using path = new PolicedPath(mode, { peers: "deny" }, careless);
+    const { names } = aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]);
+    path.client.view = { ...path.client.view, names };
+    for (const of of [1, 3, 4, 255])
+      for (const [name, type] of [
+        ["web", TYPE.A],
+        ["nobody", TYPE.A],
+        ["2.0.20.172.in-addr.arpa", TYPE.PTR],
+      ] as const) {
+        const reply = await path.ask(aQuery({ name, type, class: of }));
+        assert.equal(readReply(reply).rcode, NXDOMAIN, `${of} ${name}`);
+      }
+    assert.deepEqual(path.left(), []);
   });
 
   test(`${mode}: what a client chooses beside name and type is the same for all`, async () => {
