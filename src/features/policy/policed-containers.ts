@@ -247,7 +247,7 @@ export class PolicedContainers {
 
   #refresh(): void {
     if (!this.isOn && this.#table === undefined) {
-      this.#unknown.refresh();
+      this.#unknown.assigned();
       return;
     }
     const assignments = this.#parts.book.assignments();
@@ -258,7 +258,7 @@ export class PolicedContainers {
     if (!links.isStarted) void links.start(facts().values());
     this.enforcement.updateAll(assignments.keys());
     this.#closing.request();
-    this.#unknown.refresh();
+    this.#unknown.assigned();
   }
 
   /** Networks that an enforced policy is for are closed until each container on them is known. */

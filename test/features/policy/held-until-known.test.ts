@@ -42,7 +42,7 @@ test("a container is held until it is known, and until the kernel has the policy
   states.set("a", { kind: "pending" });
   held.known("a");
   held.known("b");
-  held.refresh();
+  held.assigned();
   await settle();
   states.set("a", { kind: "failed", reason: "why" });
   held.refresh();
@@ -53,6 +53,24 @@ test("a container is held until it is known, and until the kernel has the policy
   await settle();
   assert.equal(kernel.at(-1), "");
   assert.deepEqual(reported.toSorted(), ["a", "b"]);
+});
+
+test("a container that is known is held until it has its policies, whatever becomes of others meanwhile", async () => {
+  held.late("a", [A]);
+  await settle();
+  held.known("a");
+  // The kernel has the policy of another container.
+  held.refresh();
+  await settle();
+  assert.equal(kernel.at(-1), "10.0.0.1");
+  states.set("a", { kind: "pending" });
+  held.assigned();
+  await settle();
+  assert.equal(kernel.at(-1), "10.0.0.1");
+  states.set("a", { kind: "enforced" });
+  held.refresh();
+  await settle();
+  assert.equal(kernel.at(-1), "");
 });
 
 test("where no policy holds connections nobody is held, until there is one", async () => {

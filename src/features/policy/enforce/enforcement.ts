@@ -363,6 +363,8 @@ interface HeldUntilKnownParts {
 interface Late {
   readonly addresses: readonly Uint8Array[];
   isKnown: boolean;
+  /** And it has the policies that it is to have. */
+  isAssigned: boolean;
   isReported: boolean;
 }
 
@@ -385,14 +387,20 @@ export class HeldUntilKnown {
 
   late(id: string, addresses: readonly Uint8Array[]): void {
     const isReported = this.#late.get(id)?.isReported === true;
-    this.#late.set(id, { addresses, isKnown: false, isReported });
+    this.#late.set(id, { addresses, isKnown: false, isAssigned: false, isReported });
     this.refresh();
   }
 
-  /** Its policy may be in force a moment later: `refresh` releases it. */
+  /** Its policies are assigned a moment later, and in force after that. */
   known(id: string): void {
     const found = this.#late.get(id);
     if (found !== undefined) found.isKnown = true;
+  }
+
+  /** All that are known have their policies. */
+  assigned(): void {
+    for (const late of this.#late.values()) late.isAssigned = late.isKnown;
+    this.refresh();
   }
 
   /** All containers are known, or late by now: so are those that an earlier process held. */
@@ -402,14 +410,14 @@ export class HeldUntilKnown {
     this.refresh();
   }
 
-  /** Policies or what is known of containers have changed. */
+  /** What has become of policies, or whether any holds, has changed. */
   refresh(): void {
     this.#changes.request();
   }
 
   async #change(): Promise<void> {
     const { hold, stateOf, onHeld } = this.#parts;
-    for (const [id, { isKnown }] of this.#late) if (isKnown && isReleased(stateOf(id))) this.#late.delete(id);
+    for (const [id, { isAssigned }] of this.#late) if (isAssigned && isReleased(stateOf(id))) this.#late.delete(id);
     const all = this.#parts.isHolding() ? [...this.#late] : [];
     const addresses = all.flatMap(([, late]) => late.addresses);
     const text = JSON.stringify(addresses.map((each) => Buffer.from(each).toString("hex")).toSorted());
