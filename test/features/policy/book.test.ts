@@ -232,6 +232,11 @@ test("the log counts what is repeated, keeps each container's share, and tells f
   assert.equal(log.last("loud", "n1.test", 1), undefined);
   // After a minute it is news again.
   assert.equal(log.note("quiet", refusal, "x.test", 1, 60_000), true);
+  // Also where the clock was set back, and the policy of the last one counts.
+  assert.equal(log.note("quiet", refusal, "x.test", 1, 50_000), true);
+  const reloaded = refusalOf({ ...POLICY }, "not-allowed");
+  assert.equal(log.note("quiet", reloaded, "x.test", 1, 50_001), false);
+  assert.equal(log.last("quiet", "x.test", 1)?.refusal, reloaded);
   const end = new AbortController();
   const followed = log.follow(1, (id) => id === "quiet", end.signal);
   assert.equal((await followed.next()).value?.name, "x.test");

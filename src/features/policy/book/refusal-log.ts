@@ -14,7 +14,8 @@ export interface LoggedRefusal {
   /** null where names are hidden. */
   readonly name: string | null;
   readonly type: number;
-  readonly refusal: Refusal;
+  /** The last one: after a reload, the same words may be of another policy. */
+  refusal: Refusal;
   count: number;
   readonly firstMs: number;
   lastMs: number;
@@ -38,7 +39,9 @@ export class RefusalLog {
     this.#containers.set(containerId, entries);
     const key = `${type} ${name ?? ""} ${refusal.text}`;
     const known = entries.get(key);
-    if (known !== undefined && nowMs - known.firstMs < AGAIN_MS) {
+    // Not after the clock was set back: it would be long until it is news again.
+    if (known !== undefined && nowMs >= known.firstMs && nowMs - known.firstMs < AGAIN_MS) {
+      known.refusal = refusal;
       known.count++;
       known.lastMs = nowMs;
       return false;
