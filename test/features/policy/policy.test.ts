@@ -218,6 +218,16 @@ test("a refusal is told with the command that allows the name, and that command 
     (await command("policy", "allow", name, "--in", "free", "--for", "1m")).stderr,
     /No policy is for "free"/,
   );
+  // It opens nothing but what is asked by its name.
+  for (const what of ["192.0.2.1", "10.0.0.0/8", `${name}:443`]) {
+    const { code, stderr } = await command("policy", "allow", what, "--in", "agent", "--for", "1m");
+    assert.notEqual(code, 0, what);
+    assert.match(stderr, /use a name without a port; the settings allow addresses/);
+  }
+  assert.match(
+    (await command("policy", "check", "10.9.9.0/24", "agent")).stderr,
+    /use an address, not a block of them/,
+  );
   // A shorter time replaces the longer one, and ends by itself.
   await command("policy", "allow", name, "--in", "agent", "--for", "1ms");
   await waitFor("the grant to end", async () => ((await dig(agent, name)).status === "NXDOMAIN" ? true : undefined));

@@ -218,6 +218,8 @@ function questionOf({ name, type = "A" }: PolicyCheckRequest): {
   try {
     const rule = readRule(name);
     if (rule.pattern !== undefined && rule.pattern.before !== "none") throw new Error("use a name, not a pattern");
+    if (rule.block !== undefined && rule.block.prefix < rule.block.bytes.length * 8)
+      throw new Error("use an address, not a block of them");
     return { rule, type: parseType(type) };
   } catch (error) {
     throw new Fault("BAD_QUERY", `Invalid question: ${reasonOf(error)}`);

@@ -7,6 +7,7 @@ import { COMPOSE_KEYS, composeFilterOf } from "../../../control/situation/addres
 import { findContainer, namespaceOwner } from "../../../control/situation/find-container.ts";
 import { type ControlPorts, followedContainer } from "../../../control/situation/ports.ts";
 import type { PolicyBook } from "../book/policy-book.ts";
+import { readRule } from "../model/policy-rule.ts";
 import { checkPolicy } from "./policy-check.ts";
 import { listPolicies, refusalReport } from "./policy-list.ts";
 
@@ -82,6 +83,9 @@ function allow(ports: Ports, { body, socket }: ApiRequest): PolicyAllowed {
     throw new Fault("NO_POLICY", `No policy is for "${fact.name}", so nothing has to be allowed`);
   const by = socket === undefined ? "an operator" : holderText(ports.holderOf(socket));
   try {
+    const { pattern, port } = readRule(bareName(name));
+    if (pattern === undefined || port !== undefined)
+      throw new Error(`invalid name ${JSON.stringify(name)}: use a name without a port; the settings allow addresses`);
     ports.policies.grant(owner.id, bareName(name), forMs, by);
   } catch (error) {
     if (error instanceof Fault) throw error;
