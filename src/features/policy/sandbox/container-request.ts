@@ -205,7 +205,7 @@ export function checkHeld(host: HostConfig, place: SandboxPlace, name: string): 
       `has the log driver ${driver}, by which dockerd sends what it prints, from the host`,
       "Delete --log-driver (logging:).",
     );
-  if ((host.DeviceCgroupRules ?? []).some((rule) => !rule.trim().startsWith("c")))
+  if ((host.DeviceCgroupRules ?? []).some((rule) => !isOfNoDisk(rule)))
     throw unheld(name, "may use disks of the host", "Delete --device-cgroup-rule (device_cgroup_rules:).");
   if (host.PidMode === "host")
     throw unheld(
@@ -254,11 +254,21 @@ export function checkVolume(
   checkMounted(options?.["device"] ?? "", place, name);
 }
 
+/** The number of SCSI generic (/dev/sg0): whoever may write there reads and writes the whole disk, without any capability. */
+const SCSI_GENERIC = 21;
+
+/** Of character devices, but of these and of all. */
+function isOfNoDisk(rule: string): boolean {
+  const [, major] = /^\s*c\s+(\d+):/.exec(rule) ?? [];
+  return major !== undefined && Number(major) !== SCSI_GENERIC;
+}
+
 /** A folder stands for all devices in it. */
 function mayBeDisk(path: string): boolean {
   try {
     const found = statSync(path);
-    return found.isBlockDevice() || found.isDirectory();
+    const isScsi = found.isCharacterDevice() && found.rdev >>> 8 === SCSI_GENERIC;
+    return found.isBlockDevice() || found.isDirectory() || isScsi;
   } catch {
     return false;
   }

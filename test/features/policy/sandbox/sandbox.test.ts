@@ -3,6 +3,7 @@
  * the name server outside.
  */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -113,6 +114,8 @@ test("no name and no packet leaves with the first instructions", async () => {
 
 test("what cannot be held is not started, and the reason says which line to change", async () => {
   await using other = await runContainer(world.engine, { name: "other" });
+  const disk = join(folder, "generic");
+  execFileSync("mknod", [disk, "c", "21", "0"]);
   for (const [words, why] of [
     [["--privileged"], /it is privileged.*Delete --privileged/s],
     [["--network", "host"], /uses the network of the host.*Delete --network host/s],
@@ -124,6 +127,7 @@ test("what cannot be held is not started, and the reason says which line to chan
     [["--security-opt", "systempaths=unconfined"], /may write settings of the host's kernel/],
     [["--device-cgroup-rule", "b *:* rwm"], /may use disks of the host/],
     [["--device", "/dev"], /has the disk \/dev/],
+    [["--device", disk], /has the disk .*generic/],
     [["--log-driver", "syslog", "--log-opt", `syslog-address=tcp://${STRANGER}:80`], /Delete --log-driver/],
     [
       ["--mount", "type=volume,dst=/x,volume-opt=type=nfs,volume-opt=o=addr=x.test,volume-opt=device=:/x"],
