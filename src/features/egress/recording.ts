@@ -305,6 +305,8 @@ interface Entry extends Connection {
   names: readonly string[];
   /** The kernel's count when it was read last. */
   counted: number;
+  /** When it was used last, on a clock that nobody sets. */
+  usedMs: number;
 }
 
 interface NewConnections {
@@ -325,10 +327,12 @@ export class ConnectionHistory {
   /** The earliest connection that may be missing. */
   #missingSinceMs: number | undefined;
   #readMs: number;
+  readonly #steady: () => number;
 
   /** `startMs`: from when on the kernel records. */
-  constructor(startMs: number) {
+  constructor(startMs: number, steady = (): number => performance.now()) {
     this.#readMs = startMs;
+    this.#steady = steady;
   }
 
   get size(): number {
@@ -363,19 +367,21 @@ export class ConnectionHistory {
     const address = addressText(bytes);
     const key = `${protocol} ${port} ${address}`;
     const known = this.#entries.get(key);
-    const fresh = known === undefined ? count : freshOf(known, count, lastMs);
+    const usedMs = this.#steady() - agoMs;
+    const fresh = known === undefined ? count : freshOf(known, count, usedMs);
     if (known !== undefined && fresh === 0) return { names: known.names, count: 0 };
     const names = namesOf(address, lastMs);
     if (known === undefined) {
       // Several since the last reading: the first was any time since then.
       const firstMs = count === 1 ? lastMs : Math.min(lastMs, beforeMs);
-      this.#entries.set(key, { address, protocol, port, firstMs, lastMs, count, names, counted: count });
+      this.#entries.set(key, { address, protocol, port, firstMs, lastMs, count, names, counted: count, usedMs });
       if (this.#entries.size > EGRESS_LIMITS.connections) this.dropOldest();
       return { names, count: fresh };
     }
     known.count += fresh;
     known.counted = count;
     known.lastMs = lastMs;
+    known.usedMs = usedMs;
     known.names = merged(known.names, names);
     this.#entries.delete(key);
     this.#entries.set(key, known);
@@ -409,11 +415,11 @@ export class ConnectionHistory {
 }
 
 /** How many are new since it was read last. */
-function freshOf({ counted, lastMs: beforeMs }: Entry, count: number, lastMs: number): number {
-  if (count === counted && lastMs - beforeMs <= EGRESS_LIMITS.kernelMs) return 0;
+function freshOf({ counted, usedMs: beforeMs }: Entry, count: number, usedMs: number): number {
+  if (count === counted && usedMs - beforeMs <= EGRESS_LIMITS.kernelMs) return 0;
   // The kernel had forgotten it.
   if (count < counted) return count;
-  return lastMs - beforeMs > EGRESS_LIMITS.kernelMs ? Math.max(1, count - counted) : count - counted;
+  return usedMs - beforeMs > EGRESS_LIMITS.kernelMs ? Math.max(1, count - counted) : count - counted;
 }
 
 function merged(a: readonly string[], b: readonly string[]): readonly string[] {

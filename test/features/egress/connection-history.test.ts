@@ -16,13 +16,17 @@ function recorded(count: number, agoMs = 0, port = 443): Recorded {
 }
 
 test("counts are the differences of readings, and begin anew where the kernel had forgotten", () => {
-  const history = new ConnectionHistory(START);
+  let [steadyMs, setMs] = [0, 0];
+  const history = new ConnectionHistory(START, () => steadyMs);
   const read = (atMs: number, ...all: Recorded[]): number | undefined => {
-    history.add(all, false, START + atMs, NONE);
+    steadyMs = atMs;
+    history.add(all, false, START + setMs + atMs, NONE);
     return history.list()[0]?.count;
   };
   assert.equal(read(1_000, recorded(2, 100)), 2);
   assert.equal(read(2_000, recorded(2, 1_100)), 2, "nothing new");
+  setMs = 10 * EGRESS_LIMITS.kernelMs;
+  assert.equal(read(2_500, recorded(2, 1_600)), 2, "the clock was set");
   assert.equal(read(3_000, recorded(5, 10)), 5);
   const later = 3_000 + 2 * EGRESS_LIMITS.kernelMs;
   assert.equal(read(later, recorded(1, 10)), 6, "less than before");
