@@ -194,6 +194,27 @@ test("a client has its policy when it is opened, and the kernel forgets with eac
   assert.equal(book.policyOf("b"), undefined);
 });
 
+test("what an operator allows lasts for its time, also while its container is started again", () => {
+  let nowMs = 0;
+  const agent = subject({ id: "a", networks: ["n1"] });
+  let all = [agent];
+  const book = bookOf(
+    () => all,
+    true,
+    () => nowMs,
+  );
+  book.set(policies(FIVE));
+  book.grant("a", "x.test", 1_000, "root");
+  all = [];
+  book.refresh();
+  all = [agent];
+  const client = new Client();
+  book.open(client, "a");
+  assert.equal(client.policy?.grants.length, 1);
+  nowMs = 1_000;
+  assert.deepEqual(book.grantsOf("a"), []);
+});
+
 test("a grant is for one container, replaces an earlier one, and there are so many of a container", () => {
   const all = [subject({ id: "a", networks: ["n1"] }), subject({ id: "b", networks: ["n1"] })];
   const book = bookOf(() => all);

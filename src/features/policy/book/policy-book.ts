@@ -243,7 +243,9 @@ export class PolicyBook {
       if (group !== undefined) this.#assign(ownerId, namespace, this.#assignmentOf(group));
     }
     for (const id of this.#containerCounts.keys()) if (!groups.has(id)) this.#containerCounts.delete(id);
-    for (const id of this.#grants.keys()) if (!groups.has(id)) this.#grants.delete(id);
+    // A container may be about to start again, and what it was allowed lasts for its time.
+    for (const id of this.#grants.keys())
+      if (!groups.has(id) && this.grantsOf(id).length === 0) this.#grants.delete(id);
   }
 
   /** The policies of every namespace that has any, by the id of its owner. */
