@@ -99,7 +99,6 @@ export class ClusterApi {
         request.destroy();
       };
       const endAfter = (ms: number): NodeJS.Timeout => setTimeout(() => end(timeoutFault(this.server, ms)), ms);
-      let timer = endAfter(KUBERNETES_LIMITS.callMs);
       const request = this.#request(`${this.server}${path}`, { agent: this.#agent, headers, signal }, (response) => {
         clearTimeout(timer);
         timer = endAfter(endMs);
@@ -111,10 +110,14 @@ export class ClusterApi {
         response.on("end", () => status === HTTP_OK && end(undefined));
         response.on("error", (error) => end(connectionFault(this.server, error)));
       });
+      let timer = endAfter(KUBERNETES_LIMITS.callMs);
       request.on("error", (error) => end(connectionFault(this.server, error)));
       // A path that drops all packets would otherwise keep a silent stream alive.
       request.on("socket", (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
       request.end();
+    }).catch((error: NodeJS.ErrnoException) => {
+      // OpenSSL cannot read the certificate or key: then there is no request.
+      throw error instanceof Fault ? error : connectionFault(this.server, error);
     });
   }
 
@@ -139,9 +142,10 @@ export class ClusterApi {
 
   async #token(): Promise<string | undefined> {
     const { token, tokenFile } = this.#access;
-    if (tokenFile === undefined) return token;
     try {
-      return (await this.#readToken(tokenFile)).trim();
+      const text = tokenFile === undefined ? token : (await this.#readToken(tokenFile)).trim();
+      if (text !== undefined) http.validateHeaderValue("authorization", text);
+      return text;
     } catch (error) {
       throw tokenFault(this.server, reasonOf(error));
     }
@@ -227,8 +231,8 @@ function tooLargeFault(server: string, bytesMax: number): Fault {
 }
 
 function tokenFault(server: string, reason: string): Fault {
-  return new Fault(CLUSTER_CREDENTIALS, `cannot read the token for the API at ${server}: ${reason}`, {
-    remedy: "Check tokenFile in the kubeconfig, or the token that Kubernetes mounts into the pod.",
+  return new Fault(CLUSTER_CREDENTIALS, `cannot use the token for the API at ${server}: ${reason}`, {
+    remedy: "Check token or tokenFile in the kubeconfig, or the token that Kubernetes mounts into the pod.",
   });
 }
 

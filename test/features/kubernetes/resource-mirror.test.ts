@@ -270,6 +270,18 @@ for (const [what, code, status, body] of [
   });
 }
 
+for (const [what, access, code] of [
+  ["a token that no header can have", { token: "to\nken" }, "CLUSTER_CREDENTIALS"],
+  ["a key that is none", { server: "https://127.0.0.1:1", certificate: "none", key: "none" }, "CLUSTER_CERTIFICATE"],
+] as const) {
+  test(`${what}: ${code}, for as long as it is asked for`, async () => {
+    await using rig = await Rig.with([], {}, access);
+    rig.run();
+    await rig.until("several attempts", () => rig.states.length === 3);
+    assert.deepEqual(new Set(rig.states), new Set([code]));
+  });
+}
+
 for (const [what, text, code] of [
   ["no JSON", "{\n", "CLUSTER_FAILED"],
   ["no message", "5\n", "CLUSTER_FAILED"],
