@@ -45,6 +45,8 @@ export class HostMembers {
   readonly #parts: HostMembersParts;
   readonly #subnets: HostSubnets;
   readonly #reachable = new Map<string, readonly EndpointFact[]>();
+  /** Those that each container was counted on: by now the host may have others. */
+  readonly #subnetsOf = new Map<string, readonly Subnet[]>();
   /** The subnets in use, with the number of addresses on each. */
   readonly #used = new Map<string, { readonly subnet: Subnet; count: number }>();
   /** Containers on a bridge whose interface was not seen: it may be new. */
@@ -77,7 +79,7 @@ export class HostMembers {
     const before = this.#reachable.get(id) ?? [];
     this.#reachable.delete(id);
     this.zone.remove(id, before);
-    if (this.#count(before, -1)) this.#parts.onSubnets();
+    if (this.#recount(id, [])) this.#parts.onSubnets();
   }
 
   close(): void {
@@ -93,8 +95,7 @@ export class HostMembers {
     const reachable = found.flatMap(({ endpoint }) => endpoint ?? []);
     this.#reachable.set(fact.id, reachable);
     this.zone.put(fact, before, reachable);
-    const [isMore, isLess] = [this.#count(reachable, 1), this.#count(before, -1)];
-    if (isMore || isLess) this.#parts.onSubnets();
+    if (this.#recount(fact.id, reachable)) this.#parts.onSubnets();
     return found.every(({ isSeen }) => isSeen);
   }
 
@@ -107,20 +108,27 @@ export class HostMembers {
     });
   }
 
-  /** Counts addresses on their subnets; returns whether a subnet came or went. */
-  #count(endpoints: readonly EndpointFact[], by: 1 | -1): boolean {
+  /** Counts the addresses of a container on their subnets, in place of those before; returns whether a subnet came or went. */
+  #recount(id: string, endpoints: readonly EndpointFact[]): boolean {
+    const before = this.#subnetsOf.get(id) ?? [];
+    const subnets = endpoints
+      .flatMap(({ ipv4, ipv6 }) => [ipv4, ipv6])
+      .flatMap((address) => (address === undefined ? [] : (this.#subnets.subnetOf(address) ?? [])));
+    if (subnets.length > 0) this.#subnetsOf.set(id, subnets);
+    else this.#subnetsOf.delete(id);
+    const [isMore, isLess] = [this.#count(subnets, 1), this.#count(before, -1)];
+    return isMore || isLess;
+  }
+
+  #count(subnets: readonly Subnet[], by: 1 | -1): boolean {
     let isChanged = false;
-    for (const { ipv4, ipv6 } of endpoints) {
-      for (const address of [ipv4, ipv6]) {
-        const subnet = address === undefined ? undefined : this.#subnets.subnetOf(address);
-        if (subnet === undefined) continue;
-        const key = `${subnet.address}/${subnet.prefixLength}`;
-        const entry = this.#used.get(key) ?? { subnet, count: 0 };
-        entry.count += by;
-        if (entry.count <= 0) this.#used.delete(key);
-        else this.#used.set(key, entry);
-        isChanged ||= entry.count === (by === 1 ? 1 : 0);
-      }
+    for (const subnet of subnets) {
+      const key = `${subnet.address}/${subnet.prefixLength}`;
+      const entry = this.#used.get(key) ?? { subnet, count: 0 };
+      entry.count += by;
+      if (entry.count <= 0) this.#used.delete(key);
+      else this.#used.set(key, entry);
+      isChanged ||= entry.count === (by === 1 ? 1 : 0);
     }
     return isChanged;
   }

@@ -8,6 +8,7 @@ import { HostMembers, HostSubnets, reverseZones } from "../../../src/features/ho
 import { presentation } from "../../../src/base/dns/name.ts";
 import type { NetworkFact } from "../../../src/container/facts/fact.ts";
 import type { InterfaceAddress } from "../../../src/kernel/rtnetlink.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
 
 function interfaces(...texts: readonly string[]): InterfaceAddress[] {
@@ -58,6 +59,33 @@ test("subnets are in use as long as a container is on them, and each change is r
   assert.deepEqual([members.subnets.map(({ address }) => address), changes], [["172.21.0.1"], 2]);
   members.remove("c0ffee");
   assert.deepEqual([members.subnets, changes], [[], 3]);
+  members.close();
+});
+
+test("a subnet whose interface goes before its last container is in use no longer than that", async () => {
+  let own = interfaces("172.20.0.1/16");
+  const members = new HostMembers("docker", {
+    networkOf: () => aNetworkFact(),
+    readAddresses: () => own,
+    onSubnets: () => undefined,
+  });
+  members.put(aContainer());
+  // The addresses are read again for a container on another network.
+  own = interfaces("172.21.0.1/16");
+  const other = aContainer({ id: "b", endpoints: [anEndpoint({ ipv4: "172.21.0.2" })] });
+  await waitFor("the other subnet", () => {
+    members.put(other);
+    return members.reachable("b").length > 0 || undefined;
+  });
+  assert.deepEqual(
+    members.subnets.map(({ address }) => address),
+    ["172.20.0.1", "172.21.0.1"],
+  );
+  members.remove("c0ffee");
+  assert.deepEqual(
+    members.subnets.map(({ address }) => address),
+    ["172.21.0.1"],
+  );
   members.close();
 });
 
