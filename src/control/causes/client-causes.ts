@@ -189,8 +189,10 @@ export function crashCause(name: string | undefined, container: KnownContainer, 
 }
 
 function upText({ restarts = 0, startedMs = 0 }: KnownContainer, nowMs: number): string | undefined {
-  if (restarts < RESTARTS_MIN || startedMs === 0 || nowMs - startedMs > UP_MS) return undefined;
-  return `${restarts} times so far, the last time ${ageText(nowMs - startedMs)} ago`;
+  const upMs = nowMs - startedMs;
+  // Less than nothing: the clock was set back since, and it is not known how long it has run.
+  if (restarts < RESTARTS_MIN || startedMs === 0 || upMs < 0 || upMs > UP_MS) return undefined;
+  return `${restarts} times so far, the last time ${ageText(upMs)} ago`;
 }
 
 function waitingText({ ended, restarts }: KnownContainer, nowMs: number): string | undefined {

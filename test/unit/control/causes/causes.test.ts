@@ -530,6 +530,7 @@ test("a container that was removed lately, and one that crashes", () => {
   assert.match(first("cache", parts).sentence, /over and over: 4 times so far, the last time 2 s ago$/);
   assert.equal(first("cache", { ...parts, failure: undefined }).code, "crash-loop", "while its name resolves");
   assert.equal(first("cache", { ...parts, nowMs: NOW + 120_000 }).code, "resolves-now");
+  assert.equal(first("cache", { ...parts, nowMs: NOW - 120_000 }).code, "resolves-now", "the clock was set back");
   const waiting = stopped({ state: "restarting", exitCode: 1, atMs: NOW - 1_000 });
   assert.match(first("cache", { gone: [waiting] }).sentence, /it has ended with code 1, 1 s ago, and Docker waits/);
 });
