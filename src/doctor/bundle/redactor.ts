@@ -81,7 +81,7 @@ export class Redactor {
       const isPrivate = (family === 4 ? PRIVATE_V4 : PRIVATE_V6).test(token);
       return isPrivate ? token : this.#substitute(token, "address");
     }
-    if (TIME.test(token) || isVersion(token)) return token;
+    if (TIME.test(token) || (isVersion(token) && !this.#hasName(token))) return token;
     // The end of a sentence, or of a name that is written with its root.
     const end = trimmedLength(token);
     if (end < token.length) return (end === 0 ? "" : this.#token(token.slice(0, end))) + token.slice(end);
@@ -92,6 +92,11 @@ export class Redactor {
     if (token.startsWith("/")) return this.#path(token);
     if (token.includes("/")) return this.#parts(token, "/");
     return token.includes(".") ? this.#domain(token) : this.#words(token);
+  }
+
+  /** Whether one of its labels is known; numbers are as common in versions. */
+  #hasName(token: string): boolean {
+    return token.split(".").some((label) => /\D/.test(label) && this.#replaced.has(label.toLowerCase()));
   }
 
   #parts(token: string, separator: string): string {

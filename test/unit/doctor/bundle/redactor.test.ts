@@ -63,6 +63,15 @@ test("what begins like a version or has a prefix is a name or an address all the
     assert.equal(redactor().text(text), text);
 });
 
+test("what is known is no version, whatever it ends with", () => {
+  const made = redactor();
+  made.add("network", ["12", "shop_net2"]);
+  made.addQueried(["1-secret.xn--p1ai", "2-crm.shop_net2"]);
+  const seen = made.text('"1-secret.xn--p1ai." and 2-crm.shop_net2: no');
+  assert.doesNotMatch(seen, /secret|p1ai|crm|net2/, seen);
+  for (const text of ["26.1.12+dfsg4", "6.1.0-12-amd64"]) assert.equal(made.text(text), text);
+});
+
 test("directories are replaced, except for those of the system; the file stays", () => {
   const made = redactor();
   assert.equal(made.text("/home/alice/secret/compose.yaml: key"), "/directory-1/compose.yaml: key");
