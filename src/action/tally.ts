@@ -15,6 +15,8 @@ export const FAILURES_MAX = 500;
 export const REFUSALS_MAX = 2_000;
 export const REFUSALS_OF_ONE_MAX = 200;
 export const PROBLEMS_MAX = 20;
+/** Failures and refusals beyond the bounds that are told apart, so that one that comes again is counted once. */
+const OMITTED_MAX = 10_000;
 /** The longest name of DNS, with each byte as \DDD. */
 const NAME_LENGTH_MAX = 1020;
 
@@ -61,12 +63,12 @@ export interface JobRecord {
   /** The job has policies. */
   readonly isPoliced: boolean;
   readonly refused: readonly RefusedName[];
-  /** Refusals beyond the bounds. */
+  /** Refusals beyond the bounds, as far as they are counted. */
   readonly omittedRefusals: number;
   /** Why policies did not hold containers that ran at the end. */
   readonly problems: readonly PolicyProblem[];
   readonly failures: readonly FailureReport[];
-  /** Failures beyond the bound. */
+  /** Failures beyond the bound, as far as they are counted. */
   readonly omittedFailures: number;
   readonly asked: readonly AskingContainer[];
   /** Queries of further containers. */
@@ -106,8 +108,8 @@ export class Tally {
   readonly #names = new Map<string, string>();
   #problems: readonly PolicyProblem[] = [];
   #isPoliced = false;
-  #omittedRefusals = 0;
-  #omittedFailures = 0;
+  readonly #omittedRefusals = new Set<string>();
+  readonly #omittedFailures = new Set<string>();
   #ofOtherContainers = 0;
   #missed = 0;
 
@@ -148,7 +150,7 @@ export class Tally {
     const key = JSON.stringify([failure.containerId, failure.name, failure.type, failure.result]);
     const known = this.#failures.get(key);
     if (this.#names.size < FAILURES_MAX) this.#names.set(failure.containerId, failure.container);
-    if (known === undefined && this.#failures.size >= FAILURES_MAX) this.#omittedFailures += 1;
+    if (known === undefined && this.#failures.size >= FAILURES_MAX) omit(this.#omittedFailures, key);
     // The cause is no longer known when the container is gone.
     else this.#failures.set(key, { ...failure, cause: failure.cause ?? known?.cause ?? null });
   }
@@ -190,10 +192,10 @@ export class Tally {
         container: this.#names.get(containerId) ?? refusal.container,
         count: latest === null ? null : before + latest,
       })),
-      omittedRefusals: this.#omittedRefusals,
+      omittedRefusals: this.#omittedRefusals.size,
       problems: this.#problems,
       failures: [...this.#failures.values()],
-      omittedFailures: this.#omittedFailures,
+      omittedFailures: this.#omittedFailures.size,
       asked: [...this.#containers].map(([container, { names, others }]) => ({
         container,
         names: [...names].map(([name, asked]) => ({ name, ...asked })),
@@ -211,7 +213,7 @@ export class Tally {
     if (known !== undefined) return known;
     const own = this.#refusalsOf.get(containerId) ?? 0;
     if (this.#refusals.size >= REFUSALS_MAX || own >= REFUSALS_OF_ONE_MAX) {
-      this.#omittedRefusals += 1;
+      omit(this.#omittedRefusals, key);
       return undefined;
     }
     const made = { containerId, refusal: make(), number: 0, before: 0, latest: null };
@@ -227,6 +229,10 @@ export class Tally {
     this.#containers.set(name, made);
     return made;
   }
+}
+
+function omit(omitted: Set<string>, key: string): void {
+  if (omitted.size < OMITTED_MAX) omitted.add(key);
 }
 
 function answerOf({ rcode, owners = [], addresses, upstream, answers }: QueryReport): string {

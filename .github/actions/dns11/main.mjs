@@ -1400,6 +1400,7 @@ var FAILURES_MAX = 500;
 var REFUSALS_MAX = 2e3;
 var REFUSALS_OF_ONE_MAX = 200;
 var PROBLEMS_MAX = 20;
+var OMITTED_MAX = 1e4;
 var NAME_LENGTH_MAX = 1020;
 var Tally = class {
   #containers = /* @__PURE__ */ new Map();
@@ -1409,8 +1410,8 @@ var Tally = class {
   #names = /* @__PURE__ */ new Map();
   #problems = [];
   #isPoliced = false;
-  #omittedRefusals = 0;
-  #omittedFailures = 0;
+  #omittedRefusals = /* @__PURE__ */ new Set();
+  #omittedFailures = /* @__PURE__ */ new Set();
   #ofOtherContainers = 0;
   #missed = 0;
   addMissed(count) {
@@ -1447,7 +1448,7 @@ var Tally = class {
     const key = JSON.stringify([failure.containerId, failure.name, failure.type, failure.result]);
     const known = this.#failures.get(key);
     if (this.#names.size < FAILURES_MAX) this.#names.set(failure.containerId, failure.container);
-    if (known === void 0 && this.#failures.size >= FAILURES_MAX) this.#omittedFailures += 1;
+    if (known === void 0 && this.#failures.size >= FAILURES_MAX) omit(this.#omittedFailures, key);
     else this.#failures.set(key, { ...failure, cause: failure.cause ?? known?.cause ?? null });
   }
   /** The same entry again has a higher count. */
@@ -1485,10 +1486,10 @@ var Tally = class {
         container: this.#names.get(containerId) ?? refusal.container,
         count: latest === null ? null : before + latest
       })),
-      omittedRefusals: this.#omittedRefusals,
+      omittedRefusals: this.#omittedRefusals.size,
       problems: this.#problems,
       failures: [...this.#failures.values()],
-      omittedFailures: this.#omittedFailures,
+      omittedFailures: this.#omittedFailures.size,
       asked: [...this.#containers].map(([container, { names, others }]) => ({
         container,
         names: [...names].map(([name, asked]) => ({ name, ...asked })),
@@ -1505,7 +1506,7 @@ var Tally = class {
     if (known !== void 0) return known;
     const own = this.#refusalsOf.get(containerId) ?? 0;
     if (this.#refusals.size >= REFUSALS_MAX || own >= REFUSALS_OF_ONE_MAX) {
-      this.#omittedRefusals += 1;
+      omit(this.#omittedRefusals, key);
       return void 0;
     }
     const made = { containerId, refusal: make(), number: 0, before: 0, latest: null };
@@ -1521,6 +1522,9 @@ var Tally = class {
     return made;
   }
 };
+function omit(omitted, key) {
+  if (omitted.size < OMITTED_MAX) omitted.add(key);
+}
 function answerOf({ rcode, owners = [], addresses, upstream, answers }) {
   if (rcode !== "NOERROR") return rcode;
   const containers = [...new Set(owners.map(({ container }) => container))];

@@ -107,6 +107,8 @@ test("each bound counts what it leaves out", () => {
   tally.addQuery(query("long", 1, "x".repeat(100_000)));
   tally.addMissed(3);
   for (let at = 0; at < FAILURES_MAX + 2; at += 1) tally.addFailure(failure("id", `${at}.test`));
+  // It has happened again, or is read again at the end.
+  tally.addFailure(failure("id", `${FAILURES_MAX}.test`, 2));
   // A known one is never left out.
   tally.addFailure(failure("id", "0.test", 9));
   const record = tally.record("dns11 stopped");
@@ -208,6 +210,7 @@ test("no container fills the record of refusals, and displaces none of another o
   const tally = new Tally();
   for (let at = 0; at < REFUSALS_OF_ONE_MAX + 5; at += 1)
     tally.addRefusal(refusal({ number: at + 1, name: `${at}.evil.example`, containerId: "flood" }));
+  tally.addRefusal(refusal({ number: 500, name: `${REFUSALS_OF_ONE_MAX}.evil.example`, containerId: "flood" }));
   tally.addRefusal(refusal({ number: 9_000, name: "x".repeat(100_000) }));
   for (let at = 0; at < REFUSALS_MAX; at += 1)
     tally.addRefusal(refusal({ number: 10_000 + at, containerId: `c${at}` }));
