@@ -44,7 +44,7 @@ export class MetricsListener {
     if (address === this.#address) return;
     let serving: Serving | undefined;
     try {
-      serving = address === METRICS_OFF ? undefined : await serve(address, this.#routes);
+      serving = address === METRICS_OFF ? undefined : await this.#serve(address);
     } catch (error) {
       const fault = listenFault(address, error);
       if (isExplicit) throw fault;
@@ -73,6 +73,28 @@ export class MetricsListener {
     this.#serving = undefined;
     this.#address = METRICS_OFF;
   }
+
+  /** A port of all addresses cannot be open beside that of one: then the old one goes first, and comes back where that was in vain. */
+  async #serve(address: string): Promise<Serving> {
+    try {
+      return await serve(address, this.#routes);
+    } catch (error) {
+      const [before, bound] = [this.#address, this.address];
+      if (codeOf(error) !== "EADDRINUSE" || bound === undefined || portOf(bound) !== portOf(address)) throw error;
+      this.close();
+      try {
+        return await serve(address, this.#routes);
+      } catch (fault) {
+        this.#serving = await serve(bound, this.#routes);
+        this.#address = before;
+        throw fault;
+      }
+    }
+  }
+}
+
+function portOf(address: string): string {
+  return address.slice(address.lastIndexOf(":") + 1);
 }
 
 async function serve(address: string, routes: Routes): Promise<Serving> {

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type Socket, connect } from "node:net";
+import { type Socket, connect, createServer } from "node:net";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
@@ -90,6 +90,32 @@ test("where the operator listens on an address of the network, it may have any n
     assert.equal((await page(at, "/ready", "monitored.example:9511")).status, 200);
   } finally {
     open.close();
+  }
+});
+
+test("the same port of all addresses takes the place of one, and the other way round; one that others have does not", async () => {
+  const routes = monitoringRoutes({ metrics: async () => await Promise.resolve(""), life: () => life, probe });
+  const moved = new MetricsListener(routes, createLog("silent"));
+  const others = createServer();
+  try {
+    await moved.listen({ address: "127.0.0.1:0", isExplicit: true, containers: 0 });
+    const port = moved.address?.split(":")[1] ?? "";
+    for (const host of ["0.0.0.0", "127.0.0.1"]) {
+      await moved.listen({ address: `${host}:${port}`, isExplicit: true, containers: 0 });
+      assert.equal(moved.address, `${host}:${port}`);
+      assert.equal((await page(`127.0.0.1:${port}`, "/ready")).status, 200);
+    }
+    others.listen(Number(port), "127.0.0.2");
+    await once(others, "listening");
+    await assert.rejects(
+      moved.listen({ address: `0.0.0.0:${port}`, isExplicit: true, containers: 0 }),
+      /the address is already in use/,
+    );
+    assert.equal(moved.address, `127.0.0.1:${port}`);
+    assert.equal((await page(`127.0.0.1:${port}`, "/ready")).status, 200);
+  } finally {
+    moved.close();
+    others.close();
   }
 });
 
