@@ -45,6 +45,8 @@ class Etcd implements Running {
   readonly #first: Settings;
   #policy: EtcdPolicy;
   #names: EtcdNames;
+  /** What the connection has from files. */
+  #options: GatewayOptions | undefined;
   #connection: EtcdConnection | undefined;
   /** What to publish; undefined inside of a KIND node. */
   #publication: Publication | undefined;
@@ -78,7 +80,8 @@ class Etcd implements Running {
 
   /** Throws a Fault for a file that cannot be read. */
   async start(): Promise<void> {
-    this.#connection = await this.#open(this.#policy, this.#names);
+    this.#options = await this.#read(this.#policy);
+    this.#connection = this.#open(this.#policy, this.#names, this.#options);
   }
 
   serving(): void {
@@ -86,22 +89,24 @@ class Etcd implements Running {
     this.#publish();
   }
 
-  /** Connects where a setting has changed, and waits for the first list, but not for long. Throws a Fault as `start`. */
+  /** Connects where a setting or a file has changed, and waits for the first list, but not for long. Throws a Fault as `start`. */
   async prepare(all: Settings): Promise<Prepared> {
     const policy = etcdOf(all);
+    const options = await this.#read(policy);
     const configure = (): void => this.#publication?.configure(this.#publicationSettings(all));
-    if (JSON.stringify(policy) === JSON.stringify(this.#policy)) {
+    if (JSON.stringify([policy, options]) === JSON.stringify([this.#policy, this.#options])) {
       const { names, machines } = this;
       return { names, machines, commit: configure, discard: async () => await Promise.resolve() };
     }
     const names = this.#namesFor(policy);
-    const connection = await this.#open(policy, names);
+    const connection = this.#open(policy, names, options);
     await connection?.settled();
     return {
       names: { place: "shared", source: names.source },
       machines: names.machines,
       commit: () => {
         configure();
+        this.#options = options;
         this.#succeed(policy, names, connection);
       },
       discard: async () => await connection?.close(false),
@@ -202,10 +207,20 @@ class Etcd implements Running {
     return { source, machines };
   }
 
-  async #open(policy: EtcdPolicy, { source, machines }: EtcdNames): Promise<EtcdConnection | undefined> {
+  /** Undefined where etcd is not used. */
+  async #read(policy: EtcdPolicy): Promise<GatewayOptions | undefined> {
     if (policy.endpoints.length === 0) return undefined;
-    if (policy.publish !== undefined && machines === undefined) throw namelessFault(this.#machine.hostName);
-    const options = await gatewayOptions(policy);
+    if (policy.publish !== undefined && machineOf(policy, this.#machine) === undefined)
+      throw namelessFault(this.#machine.hostName);
+    return await gatewayOptions(policy);
+  }
+
+  #open(
+    policy: EtcdPolicy,
+    { source, machines }: EtcdNames,
+    options: GatewayOptions | undefined,
+  ): EtcdConnection | undefined {
+    if (options === undefined) return undefined;
     return new EtcdConnection({ policy, names: source, remote: machines, onEvent: this.#onEvent, options });
   }
 }

@@ -29,13 +29,16 @@ test("three members, TLS, a user: a wrong certificate, a wrong password and no p
   const { endpoints } = cluster;
   await rig.until("a wrong password", ({ code, state }) => code === "ETCD_CREDENTIALS" && state === "unavailable");
   assert.deepEqual(await rig.answer("three.shop.test"), ["SERVFAIL"], "neither answered nor denied");
+  const settings = { endpoints, ca: tls.ca, user: "reader", "password-file": password };
   writeFileSync(password, "secret\n");
-  await rig.reload({ endpoints, ca: tls.ca, user: "stranger", "password-file": password });
+  await rig.reload(settings);
+  await rig.resolves("three.shop.test", "NOERROR", "10.3.0.1");
+  await rig.reload({ ...settings, user: "stranger" });
   await rig.until("no permission", ({ code }) => code === "ETCD_PERMISSION");
-  await rig.reload({ endpoints, ca: tls.other, user: "reader", "password-file": password });
+  await rig.reload({ ...settings, ca: tls.other });
   const wrong = await rig.until("a wrong certificate", ({ code }) => code === "ETCD_CERTIFICATE");
   assert.match(wrong.remedy ?? "", /etcd\.ca/);
-  await rig.reload({ endpoints, ca: tls.ca, user: "reader", "password-file": password });
+  await rig.reload(settings);
   await rig.resolves("three.shop.test", "NOERROR", "10.3.0.1");
 
   // The member that is used goes away, another way each time: the others answer.
