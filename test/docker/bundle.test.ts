@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import type { FailuresReport } from "../../src/api/failures.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
@@ -13,7 +14,7 @@ import type { CommandResult } from "../support/program/command.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
-const SECRETS = ["acme", "payroll", "ledger", "8.8.4.4", "/srv/customers", "intranet"];
+const SECRETS = ["acme", "payroll", "ledger", "vault", "8.8.4.4", "/srv/customers", "intranet"];
 const FILES = ["version", "settings", "status", "counters", "upstreams", "cache", "failures", "doctor"];
 
 const folder = makeFolder("bundles");
@@ -37,6 +38,13 @@ before(async () => {
     },
   });
   instance = await startDns11(engine);
+  const stopped = await runContainer(engine, {
+    name: "acme-vault-1",
+    networks: [{ name: "acme_back", aliases: ["vault"] }],
+    labels: { "com.docker.compose.project": "acme", "com.docker.compose.service": "vault" },
+  });
+  await stopped.stop();
+  await dig(app, "vault");
   await dig(app, "ledger");
   await dig(app, "ledger.acme.servfail.test");
 });
@@ -68,10 +76,13 @@ test("a bundle has all files, and nothing that names what runs here", async () =
   assert.match(textOf(path, "rules.txt"), /table ip dns11 \{[^]*dnat to 127\.0\.0\.11:/);
   assert.match(textOf(path, "README.txt"), /doctor\.txt +what dns11 doctor prints/);
   assert.doesNotMatch(textOf(path, "README.txt"), /Missing/);
-  const failures = JSON.parse(textOf(path, "failures.json")) as { failures: { container: string; result: string }[] };
-  assert.equal(failures.failures.length, 2);
-  for (const { container, result } of failures.failures)
-    assert.deepEqual([container, result], ["container-1", "SERVFAIL"]);
+  const { failures } = JSON.parse(textOf(path, "failures.json")) as Pick<FailuresReport, "failures">;
+  assert.deepEqual(
+    failures.map(({ container, result }) => `${container} ${result}`).toSorted(),
+    ["NXDOMAIN", "SERVFAIL", "SERVFAIL"].map((result) => `container-1 ${result}`),
+  );
+  const { cause } = failures.find(({ result }) => result === "NXDOMAIN") ?? {};
+  assert.match(cause?.sentence ?? "", /^"service-\d+" is container container-\d+, which exited/);
   const all = textOf(path);
   for (const secret of SECRETS) assert.ok(!all.includes(secret), `${secret}: ${contextOf(all, secret)}`);
 });

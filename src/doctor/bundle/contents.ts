@@ -10,10 +10,12 @@ import type { Status } from "../../api/status.ts";
 import { ControlClient } from "../../api/control-client.ts";
 import { locateControl } from "../../api/locate.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
-import type { ContainerFact } from "../../container/facts/fact.ts";
+import { type ContainerFact, isUserDefined } from "../../container/facts/fact.ts";
+import { splitLabels } from "../../container/facts/labels.ts";
 import { shortened } from "../../base/lib/text.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import { tableListing } from "../../container/rules/installed-rules.ts";
+import { type StoppedContainer, fromList } from "../../control/causes/known-container.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { type MachineOptions, checkMachine } from "../machine-check.ts";
 import type { Diagnosis } from "../problems.ts";
@@ -24,6 +26,8 @@ import type { ArchivedFile } from "./tar.ts";
 
 interface ContainerTexts {
   readonly facts: readonly ContainerFact[];
+  /** Causes name these, too. */
+  readonly stopped: readonly StoppedContainer[];
   readonly resolvConfs: string;
   readonly rules: string;
 }
@@ -121,7 +125,7 @@ function redactorFor(
   diagnosis: Diagnosis,
 ): Redactor {
   const redactor = new Redactor();
-  const facts = texts?.facts ?? [];
+  const { facts = [], stopped = [] } = texts ?? {};
   const reported = status?.containers ?? [];
   const failing = failures?.failures ?? [];
   redactor.add("container", [
@@ -129,8 +133,9 @@ function redactorFor(
     ...reported.map(({ name }) => name),
     ...diagnosis.containers.map(({ subject }) => subject),
     ...failing.map(({ container }) => container),
+    ...stopped.map(({ name }) => name),
   ]);
-  const labels = facts.map((fact) => ({ ...fact.imageLabels.labels, ...fact.labels }));
+  const labels = [...facts, ...stopped].map((each) => ({ ...each.imageLabels.labels, ...each.labels }));
   const labelled = (key: string): string[] => labels.flatMap((each) => each[`${COMPOSE_PREFIX}${key}`] ?? []);
   redactor.add("project", [...labelled("project"), ...failing.flatMap(({ project }) => project ?? [])]);
   const endpoints = facts.flatMap((fact) => fact.endpoints);
@@ -142,10 +147,11 @@ function redactorFor(
   redactor.add("network", [
     ...endpoints.map(({ networkName }) => networkName),
     ...reported.flatMap(({ networks }) => networks),
+    ...stopped.flatMap(({ networks }) => networks.map(({ name }) => name)).filter(isUserDefined),
   ]);
   redactor.add(
     "id",
-    [...facts, ...reported].flatMap(({ id }) => [id, id.slice(0, 12)]),
+    [...facts, ...reported, ...stopped].flatMap(({ id }) => [id, id.slice(0, 12)]),
   );
   redactor.addQueried(failing.flatMap(({ name }) => name ?? []));
   return redactor;
@@ -199,6 +205,8 @@ async function readContainerTexts(options: MachineOptions): Promise<ContainerTex
   try {
     const inspected = await inspectContainers(context);
     const facts = inspected.map(({ fact }) => fact);
+    const listed = await context.engine.notRunningContainers();
+    const stopped = listed.map((each) => fromList(each, splitLabels(each.Labels ?? {}, undefined)));
     const resolvConfs: string[] = [];
     const rules: string[] = [];
     for (const { fact, namespaceKind } of inspected.slice(0, CONTAINERS_MAX)) {
@@ -208,7 +216,7 @@ async function readContainerTexts(options: MachineOptions): Promise<ContainerTex
       const { id: containerId, sandboxKey, pid } = fact;
       rules.push(`# ${fact.name}\n${rulesIn({ containerId, sandboxKey, pid }, context)}`);
     }
-    return { facts, resolvConfs: resolvConfs.join("\n"), rules: rules.join("\n") };
+    return { facts, stopped, resolvConfs: resolvConfs.join("\n"), rules: rules.join("\n") };
   } finally {
     context.close();
   }
