@@ -4,18 +4,26 @@ import type { ReportEvent } from "../../base/log/log.ts";
 import { Gateway, type GatewayOptions } from "./client/gateway.ts";
 import type { StoredKeys } from "./client/keys.ts";
 import type { StoredKey } from "./client/messages.ts";
-import { Mirror } from "./client/mirror.ts";
+import { Mirror, type MirrorCounts } from "./client/mirror.ts";
+import type { PublisherCounts } from "./client/publisher.ts";
 import type { EtcdPolicy } from "./feature.ts";
 import { ETCD_LIMITS } from "./limits.ts";
 import type { RemoteMembers } from "./machines.ts";
 import type { StoredNames } from "./names.ts";
 import { EtcdPublishing, type Publication, type PublishingMachine } from "./publishing.ts";
 
+/** What all connections of a run have done. */
+export interface EtcdCounts {
+  readonly mirror: MirrorCounts;
+  readonly publisher: PublisherCounts;
+}
+
 interface EtcdConnectionParts {
   readonly policy: EtcdPolicy;
   readonly names: StoredNames;
   readonly remote: RemoteMembers | undefined;
   readonly options: GatewayOptions;
+  readonly counts: EtcdCounts;
   readonly onEvent: ReportEvent;
 }
 
@@ -39,13 +47,14 @@ export class EtcdConnection {
   constructor(parts: EtcdConnectionParts) {
     this.#parts = parts;
     this.#gateway = new Gateway(parts.options);
-    const { policy, names, remote } = parts;
+    const { policy, names, remote, counts } = parts;
     this.#keys = new EtcdKeys(names, remote);
     this.#mirror = new Mirror({
       gateway: this.#gateway,
       prefix: policy.zones.length === 0 && remote !== undefined ? remote.prefix : `${policy.prefix}/`,
       keys: this.#keys,
       onState: (fault) => this.#note(fault),
+      counts: counts.mirror,
     });
     this.#done = this.#mirror.run(this.#stop.signal);
   }
@@ -89,10 +98,14 @@ export class EtcdConnection {
 
   /** Writes what is wanted from now on, where the settings ask for it. */
   publish(machine: PublishingMachine, keys: Publication): void {
-    const { policy, onEvent } = this.#parts;
+    const { policy, onEvent, counts } = this.#parts;
     const { publish } = policy;
     if (publish === undefined) return;
-    const publishing = new EtcdPublishing({ gateway: this.#gateway, machine, policy, publish, keys, onEvent });
+    const publishing = new EtcdPublishing({
+      gateway: this.#gateway,
+      ...{ machine, policy, publish, keys, onEvent },
+      counts: counts.publisher,
+    });
     this.#publishing = publishing;
     this.#keys.onOwnKey = (key, value) => publishing.noteStored(key, value);
   }

@@ -13,7 +13,7 @@ import type { OtherMachines } from "../../container/names/services/member.ts";
 import { type Family, counter, gauge, sample } from "../../metrics/exposition.ts";
 import type { EngineCore, Prepared, RunCore, Running } from "../contract.ts";
 import type { GatewayOptions } from "./client/gateway.ts";
-import { EtcdConnection } from "./connection.ts";
+import { EtcdConnection, type EtcdCounts } from "./connection.ts";
 import { type EtcdPolicy, etcdOf, machineNameOf } from "./feature.ts";
 import { ETCD_LIMITS } from "./limits.ts";
 import { RemoteMembers } from "./machines.ts";
@@ -48,6 +48,11 @@ class Etcd implements Running {
   /** What the connection has from files. */
   #options: GatewayOptions | undefined;
   #connection: EtcdConnection | undefined;
+  /** Those of the run: a reload takes nothing from a total. */
+  readonly #counts: EtcdCounts = {
+    mirror: { lists: 0, reconnects: 0 },
+    publisher: { transactions: 0, writes: 0, failures: 0, losses: 0 },
+  };
   /** What to publish; undefined inside of a KIND node. */
   #publication: Publication | undefined;
   /** No other process serves any more, so this one publishes. */
@@ -221,7 +226,8 @@ class Etcd implements Running {
     options: GatewayOptions | undefined,
   ): EtcdConnection | undefined {
     if (options === undefined) return undefined;
-    return new EtcdConnection({ policy, names: source, remote: machines, onEvent: this.#onEvent, options });
+    const [onEvent, counts] = [this.#onEvent, this.#counts];
+    return new EtcdConnection({ policy, names: source, remote: machines, onEvent, options, counts });
   }
 }
 

@@ -8,7 +8,7 @@ import type { LabelPolicy } from "../../base/model/name-choices.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import { NO_SERVICE, type PublishedMember, publishedMember } from "../../container/names/services/published-member.ts";
 import type { Gateway } from "./client/gateway.ts";
-import { Publisher, type WantedKeys } from "./client/publisher.ts";
+import { Publisher, type PublisherCounts, type WantedKeys } from "./client/publisher.ts";
 import type { EtcdPolicy, PublishPolicy } from "./feature.ts";
 import { ETCD_LIMITS } from "./limits.ts";
 import { hostOnMachine, keyOf, MACHINE_KEY, machinesPrefix, portText, valueOf } from "./machines.ts";
@@ -199,6 +199,7 @@ interface EtcdPublishingParts {
   readonly policy: EtcdPolicy;
   readonly publish: PublishPolicy;
   readonly keys: Publication;
+  readonly counts: PublisherCounts;
   readonly onEvent: ReportEvent;
 }
 
@@ -220,7 +221,7 @@ export class EtcdPublishing {
 
   constructor(parts: EtcdPublishingParts) {
     this.#parts = parts;
-    const { gateway, machine, policy, publish, keys } = parts;
+    const { gateway, machine, policy, publish, keys, counts } = parts;
     this.root = rootOf(policy, publish, machine);
     this.#publisher = new Publisher({
       gateway,
@@ -231,6 +232,7 @@ export class EtcdPublishing {
       run: RUN,
       leaseSeconds: publish.leaseSeconds,
       keys,
+      counts,
       onState: (fault) => this.#log(fault),
     });
     this.#done = this.#publisher.run(this.#stop.signal);

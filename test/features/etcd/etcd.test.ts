@@ -180,6 +180,9 @@ test("members that lie, flood and never end, beside a good one: names stay, and 
   } finally {
     await hostile[Symbol.asyncDispose]();
   }
+  const first = await rig.report();
   await rig.reload({ endpoints: etcd.endpoints });
-  await rig.until("etcd", ({ state }) => state === "current");
+  const last = await rig.until("etcd", ({ state }) => state === "current");
+  assert.ok(first.reconnects > 0 && last.reconnects >= first.reconnects, "totals are those of the run");
+  assert.ok(last.lists > first.lists, `${first.lists} lists before the reload, ${last.lists} after it`);
 });

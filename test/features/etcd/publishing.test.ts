@@ -652,12 +652,16 @@ test("a lease that has ended, by itself or while the machine is cut off, is noti
   if (isSame) assert.equal((await reportOf("m1")).publishing?.losses, 1);
 
   const { lease: longLease } = (await serviceKey("m2", "web")) ?? assert.fail();
+  const writes = (await reportOf("m2")).publishing?.writes ?? assert.fail();
   configure("m2", SHORT_LEASE);
   await runs.m2.reload();
   await waitFor("a short lease", async () => {
     const { lease } = (await serviceKey("m2", "web")) ?? {};
     return lease !== undefined && lease !== longLease ? true : undefined;
   });
+  await waitFor("what is written again to be counted as well", async () =>
+    ((await reportOf("m2")).publishing?.writes ?? 0) > writes ? true : undefined,
+  );
   const own = await answers("m2", `web.shop.${SVC}`);
   await nft("add table ip cut; add chain ip cut out { type filter hook output priority 0; }");
   await nft("add rule ip cut out ip daddr 10.99.1.0/24 drop");

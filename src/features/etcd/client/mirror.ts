@@ -173,9 +173,11 @@ interface MirrorParts {
   readonly keys: StoredKeys;
   /** The keys are those of etcd; or not any more, and why. */
   readonly onState: (fault: Fault | undefined) => void;
+  /** The totals to go on from. */
+  readonly counts?: MirrorCounts | undefined;
 }
 
-interface MirrorCounts {
+export interface MirrorCounts {
   lists: number;
   reconnects: number;
 }
@@ -190,7 +192,7 @@ interface MirrorCounts {
 export class Mirror {
   readonly #parts: MirrorParts;
   readonly #leases: LeaseTimes;
-  readonly counts: MirrorCounts = { lists: 0, reconnects: 0 };
+  readonly counts: MirrorCounts;
   /** What etcd warns of, such as NOSPACE. */
   alarms: readonly string[] = [];
   #revision: number | undefined;
@@ -199,6 +201,7 @@ export class Mirror {
 
   constructor(parts: MirrorParts) {
     this.#parts = parts;
+    this.counts = parts.counts ?? { lists: 0, reconnects: 0 };
     this.#leases = new LeaseTimes(parts.gateway, (lease, ttlSeconds) => parts.keys.setLease(lease, ttlSeconds));
   }
 

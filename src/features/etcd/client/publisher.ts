@@ -67,11 +67,13 @@ interface PublisherParts {
   readonly keys: WantedKeys;
   /** What is wrong, or nothing any more. */
   readonly onState: (fault: Fault | undefined) => void;
+  /** The totals to go on from. */
+  readonly counts?: PublisherCounts | undefined;
   readonly now?: (() => number) | undefined;
   readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-interface PublisherCounts {
+export interface PublisherCounts {
   transactions: number;
   writes: number;
   failures: number;
@@ -100,7 +102,7 @@ const MS = 1_000;
  * The next run of the same machine finds the lease in the owner's key, and goes on with it: nothing is written twice.
  */
 export class Publisher {
-  readonly counts: PublisherCounts = { transactions: 0, writes: 0, failures: 0, losses: 0 };
+  readonly counts: PublisherCounts;
   readonly #parts: PublisherParts;
   readonly #own: OwnKeys;
   readonly #now: () => number;
@@ -119,6 +121,7 @@ export class Publisher {
 
   constructor(parts: PublisherParts) {
     this.#parts = parts;
+    this.counts = parts.counts ?? { transactions: 0, writes: 0, failures: 0, losses: 0 };
     this.#own = new OwnKeys(parts.root, this.#ownerKey);
     this.#now = parts.now ?? (() => performance.now());
     this.#wait = parts.wait ?? sleep;
