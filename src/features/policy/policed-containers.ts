@@ -306,7 +306,8 @@ export class PolicedContainers {
         : (missing.find(({ reason }) => reason !== "no-network" && reason !== "not-found")?.text ??
           (usable.includes(undefined) ? "Docker does not say which addresses one of its links has" : undefined));
     return {
-      ...{ id, startedAt: fact.startedAt },
+      id,
+      startedAt: fact.startedAt,
       policies,
       links: usable.filter((link) => link !== undefined),
       subnets: fact.endpoints.flatMap(({ networkId }) => blocksOf(this.#parts.networkOf(networkId))),
