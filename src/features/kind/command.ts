@@ -60,7 +60,7 @@ export function add(program: Command): void {
   const detach = addVerb(
     kind,
     "detach <node>",
-    "Stop serving a node and undo all changes in it, until it restarts or is attached",
+    "Stop serving a node and undo all changes in it, until it or dns11 starts again, or it is attached",
   );
   addExamples(detach, ["dns11 kind detach kind-worker", "give a node back to Docker's resolver"]);
   detach.action(async (node: string, options: KindOptions) => await setDetached(node, options, true));

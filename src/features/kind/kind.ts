@@ -24,7 +24,8 @@ export function open(run: RunCore): Running {
 const DETACHED: Decision = {
   kind: "skip",
   code: "kind-detached",
-  reason: "it was detached with `dns11 kind detach`; it is served again after a restart or `dns11 kind attach`",
+  reason:
+    "it was detached with `dns11 kind detach`; it is served again after `dns11 kind attach`, or when it or dns11 starts again",
 };
 
 /** Reasons of a container on no user-defined network that are no reason of its own. */

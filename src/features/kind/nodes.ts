@@ -88,7 +88,7 @@ export class Nodes {
     return this.#detached.get(fact.id) === fact.startedAt;
   }
 
-  /** Lasts until the container restarts or is attached again. */
+  /** Lasts until the container restarts or is attached again, and no longer than this process. */
   setDetached(fact: ContainerFact, isDetached: boolean): void {
     if (isDetached) this.#detached.set(fact.id, fact.startedAt);
     else this.#detached.delete(fact.id);

@@ -298,6 +298,13 @@ test("status shows nodes; detach restores one, attach and a restart serve it aga
   await instance.waitFor("worker", "skipped");
   await node.restart();
   await instance.waitFor("worker", "attached");
+  await control(instance, "detach", "worker");
+  await instance.waitFor("worker", "skipped");
+  assert.match(await control(instance, "status"), /\nworker +skipped .*or when it or dns11 starts again/);
+  const { stateDir } = instance;
+  await instance.stop();
+  await using next = await startDns11(engine, { args: KIND, env: WITHOUT_KEEPER, stateDir });
+  await next.waitFor("worker", "attached");
 });
 
 test("an instance outside a node that finds one inside reports it and does not attach", async () => {
