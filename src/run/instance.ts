@@ -44,8 +44,8 @@ export interface Instance {
   remove(): void;
 }
 
-/** Takes the lock; throws a Fault that names the holder if it is taken. */
-export function takeInstance(stateDir: string, engineId: string): Instance {
+/** Takes the lock; throws a Fault that names the holder if it is taken. `isReplacing`: the holder was to be taken over from, and was not. */
+export function takeInstance(stateDir: string, engineId: string, isReplacing = false): Instance {
   const folder = instanceFolder(stateDir, engineId);
   const control = controlPath(folder);
   if (Buffer.byteLength(control) > SOCKET_PATH_BYTES_MAX) {
@@ -54,7 +54,7 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
   const lock = openLock(folder);
   if (!(tryLock(lock) || tryLockAgain(lock)) || !isStillThere(lock, folder)) {
     closeSync(lock);
-    throw heldBy(readHolder(folder));
+    throw heldBy(readHolder(folder), isReplacing);
   }
   try {
     writeHolder(lock);
@@ -124,7 +124,7 @@ function readHolder(folder: string): Holder | undefined {
   }
 }
 
-function heldBy(holder: Holder | undefined): Fault {
+function heldBy(holder: Holder | undefined, isReplacing: boolean): Fault {
   if (holder !== undefined && mainThreadState(holder.pid)?.letter === ENDED) {
     return new Fault(
       "LOCKED",
@@ -138,7 +138,9 @@ function heldBy(holder: Holder | undefined): Fault {
   }
   const who = holder === undefined ? "its pid is not known yet" : `process ${holder.pid}, since ${holder.since}`;
   return new Fault("LOCKED", `Another dns11 already serves this engine: ${who}`, {
-    remedy: "There can be one instance per engine. Stop the other one first; Docker's own resolver answers meanwhile.",
+    remedy: isReplacing
+      ? "A replacement needs a keeper on both sides, and one of them has none. Stop the other one first; Docker's own resolver answers meanwhile."
+      : "There can be one instance per engine. Stop the other one first; Docker's own resolver answers meanwhile.",
     isFinal: true,
   });
 }

@@ -210,7 +210,10 @@ export class Service {
     const ofFeatures = serving.features.map((feature) => feature.routes?.(ports));
     const routes: Routes = Object.assign({ ...this.#monitoringRoutes(), ...routesOf(ports) }, ...ofFeatures);
     return new ExclusiveResources({
-      takeInstance: () => takeInstance(this.#reloads.settings.stateDir, instanceId),
+      takeInstance: () => {
+        const { stateDir, isReplacing } = this.#reloads.settings;
+        return takeInstance(stateDir, instanceId, isReplacing);
+      },
       openControl: async (path) =>
         await ControlSocket.listen(path, routes, isShared).catch((error: unknown) => {
           throw stateFault(dirname(path), error);

@@ -102,6 +102,8 @@ test("a second instance for an engine is refused and names the first, and so is 
   const second = await dns11(["run", ...where]);
   assert.equal(second.code, 4);
   assert.match(second.stderr, new RegExp(`Another dns11 already serves this engine: process ${first.pid}, since 20`));
+  const replacement = await dns11(["run", "--replace", ...where]);
+  assert.deepEqual([replacement.code, /needs a keeper on both sides/.test(replacement.stderr)], [4, true]);
   assert.equal((await dns11(["cleanup", ...where])).code, 4);
   first.kill("SIGKILL");
   await first.exited;
