@@ -140,7 +140,8 @@ function unreachable(socketPath: string, error: unknown): Fault {
 
 function notHandedOver(reason: string): Fault {
   return new Fault("NOT_HANDED_OVER", `The takeover from the running dns11 failed: ${reason}`, {
-    remedy: "It keeps serving. Retry, or stop it first; Docker's own resolver answers meanwhile.",
+    remedy:
+      "Retry. If it still serves, you can also stop it first. Docker's own resolver answers while nothing serves.",
   });
 }
 
