@@ -101,10 +101,15 @@ export class EtcdConnection {
     const { policy, onEvent, counts } = this.#parts;
     const { publish } = policy;
     if (publish === undefined) return;
+    const gateway = this.#gateway;
     const publishing = new EtcdPublishing({
-      gateway: this.#gateway,
-      ...{ machine, policy, publish, keys, onEvent },
+      gateway,
+      machine,
+      policy,
+      publish,
+      keys,
       counts: counts.publisher,
+      onEvent,
     });
     this.#publishing = publishing;
     this.#keys.onOwnKey = (key, value) => publishing.noteStored(key, value);
