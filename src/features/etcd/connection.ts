@@ -96,11 +96,11 @@ export class EtcdConnection {
     return this.#publishing;
   }
 
-  /** Writes what is wanted from now on, where the settings ask for it. */
+  /** Writes what is wanted from now on, where the settings ask for it, and it has not begun. */
   publish(machine: PublishingMachine, keys: Publication): void {
     const { policy, onEvent, counts } = this.#parts;
     const { publish } = policy;
-    if (publish === undefined) return;
+    if (publish === undefined || this.#publishing !== undefined) return;
     const gateway = this.#gateway;
     const publishing = new EtcdPublishing({
       gateway,
