@@ -210,6 +210,7 @@ test("a lease that has ended is noticed at the next renewal, or write, and every
   etcd.revoke(run.publisher.lease ?? "");
   assert.deepEqual(published(etcd), {});
   await run.until("all to be written again", () => Object.keys(published(etcd)).length === 2);
+  await run.until("the end of the first loss", () => run.states.length === 3);
   etcd.revoke(run.publisher.lease ?? "");
   run.keys.set("svc/shop/web/3", "c");
   await run.until("three", () => Object.keys(published(etcd)).length === 3);
