@@ -36,6 +36,8 @@ export class StoppedContainers {
   readonly #call: CoalescedCall<readonly StoppedContainer[]>;
   #last: readonly StoppedContainer[] = [];
   #lastMs = -Infinity;
+  /** How often a container has ended. */
+  #ends = 0;
 
   /** `isRunning` tells whether a container is known to run. */
   constructor(engine: EngineCalls, isRunning: (id: string) => boolean, waitMs = WAIT_MS) {
@@ -48,11 +50,20 @@ export class StoppedContainers {
 
   async list(): Promise<readonly StoppedContainer[]> {
     if (performance.now() - this.#lastMs < LIST_EVERY_MS) return this.#last;
+    const ends = this.#ends;
+    // One that has ended meanwhile may have run when the engine was asked, and does not count as running any more.
+    if ((await this.#ask()) && ends !== this.#ends) await this.#ask();
+    return this.#last;
+  }
+
+  /** Whether the engine has answered. */
+  async #ask(): Promise<boolean> {
+    const ends = this.#ends;
     const list = await Promise.race([this.#call.get(), this.#waited()]);
-    if (list === undefined) return this.#last;
+    if (list === undefined) return false;
     this.#last = list;
-    this.#lastMs = performance.now();
-    return list;
+    if (ends === this.#ends) this.#lastMs = performance.now();
+    return true;
   }
 
   async #waited(): Promise<undefined> {
@@ -61,6 +72,7 @@ export class StoppedContainers {
 
   /** A container has ended: what was read is out of date. */
   forget(id: string): void {
+    this.#ends++;
     this.#lastMs = -Infinity;
     this.#known.delete(id);
   }

@@ -9,7 +9,7 @@ import { LIMITS } from "../../../src/base/limits.ts";
 import { splitLabels } from "../../../src/container/facts/labels.ts";
 import { LabelKeys } from "../../../src/container/facts/label-keys.ts";
 import type { ContainerJson, ImageJson, ListedJson } from "../../../src/container/watch/engine-json.ts";
-import { waitFor } from "../../support/rig/wait.ts";
+import { pause, waitFor } from "../../support/rig/wait.ts";
 
 // Waiting for the next call does not keep a process alive.
 const alive = setInterval(() => undefined, 1_000);
@@ -24,7 +24,10 @@ function rig(listed: ListedJson[], isAway = false) {
     notRunningContainers: async () => {
       calls.lists++;
       if (isAway) throw new Error("away");
-      return await Promise.resolve(listed);
+      const now = [...listed];
+      // A test may do something meanwhile.
+      await pause(20);
+      return now;
     },
     container: async (id: string): Promise<ContainerJson | undefined> => {
       calls.inspects++;
@@ -84,6 +87,20 @@ test("many readers cause one call, and a container is inspected once until it en
   stopped.forget("db-id");
   await stopped.list();
   assert.deepEqual(calls, { lists: 3, inspects: 2 });
+});
+
+test("one that ends while the engine lists the others is in the list", async () => {
+  const listed: ListedJson[] = [];
+  const { calls, stopped } = rig(listed);
+  const list = stopped.list();
+  await waitFor("the first call", () => (calls.lists === 1 ? true : undefined), { everyMs: 1 });
+  listed.push(DB);
+  stopped.forget("db-id");
+  assert.deepEqual(
+    (await list).map(({ id }) => id),
+    ["db-id"],
+  );
+  assert.equal(calls.lists, 2);
 });
 
 test("a large number of stopped containers is inspected in part", async () => {
