@@ -1,5 +1,5 @@
 /**
- * dns11 without some of its features: a copy without their folders, their tests, their pages and their lines in the list.
+ * dns11 without some of its features: a copy without their folders, their tests and their lines in the list.
  */
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const TIME_MS = 5_400_000;
 export class Without implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "d11-without-"));
 
-  private constructor(features: readonly string[], packages: "linked" | "copied") {
+  private constructor(features: readonly string[], list: string, packages: "linked" | "copied") {
     for (const name of readdirSync(".").filter((each) => !MADE.has(each)))
       cpSync(name, join(this.#folder, name), { recursive: true });
     const modules = join(this.#folder, PACKAGES);
@@ -28,12 +28,12 @@ export class Without implements Disposable {
       for (const room of ["src", "test"]) rmSync(join(this.#folder, room, "features", feature), { recursive: true });
     // The documents name what is gone; whoever takes it out for good edits them, and this test says where.
     rmSync(join(this.#folder, "test/docs.test.ts"));
-    writeFileSync(join(this.#folder, LIST), listWithout(features));
+    writeFileSync(join(this.#folder, LIST), list);
   }
 
   /** With all that is left of the tests. `packages`: some tests put the whole folder into a container, where a link leads nowhere. */
   static async built(features: readonly string[], packages: "linked" | "copied" = "linked"): Promise<Without> {
-    const copy = new Without(features, packages);
+    const copy = new Without(features, listWithout(features), packages);
     try {
       const { code, stdout, stderr } = await copy.#run("npm", ["run", "--silent", "build"]);
       assert.equal(code, 0, stdout + stderr);
