@@ -218,7 +218,7 @@ const DEFAULT_SECONDS = new Map(
     "docker/hostile-files": 60,
     "docker/image-labels": 60,
     "features/lan/lan": 40,
-    "features/lan/taken": 50,
+    "features/lan/taken": 40,
     "features/listener/listener": 80,
     "docker/handover": 70,
     "docker/killed": 50,

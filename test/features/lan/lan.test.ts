@@ -80,6 +80,19 @@ test("status, ps, tail, explain, failures and names know who asks", async () => 
   assert.match(stderr, /stands for other machines/);
 });
 
+test("an address that goes is waited for, and serves again when it is back", async () => {
+  await lan.address("del", `${HOST6}/64`);
+  await lan.until("the address to be waited for", (all) => all.some(({ state }) => state === "waiting"));
+  assert.match(
+    (await lan.states()).find(({ state }) => state === "waiting")?.reason ?? "",
+    /does not have the address fd77::10/,
+  );
+  assert.deepEqual(dataOf(await lan.asks(AT, "web.docker")), [HOST]);
+  await lan.address("add", `${HOST6}/64`);
+  await lan.serving(2);
+  assert.deepEqual(dataOf(await lan.asks(AT6, "web.docker")), [HOST]);
+});
+
 test("a reload gives others the view of a network, and forwards for them if that is set", async () => {
   await lan.reload([...LAN, "    view: network=n2", "    forward: true"]);
   await waitFor("the view", async () =>

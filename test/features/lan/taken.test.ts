@@ -1,5 +1,5 @@
 /**
- * Addresses for other machines that cannot be served: the address is not there, or its port is another program's, which keeps it.
+ * Addresses for other machines whose port is another program's, or a container's: these keep it, and it is served when they are gone.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -7,24 +7,11 @@ import { after, before, test } from "node:test";
 import { dataOf } from "../../support/client/dig.ts";
 import { runContainer } from "../../support/engine/container.ts";
 import { startUpstream } from "../../support/servers/upstream.ts";
-import { AT, AT6, HOST, HOST6, LanMachines } from "./lan-machines.ts";
+import { AT, AT6, HOST, LanMachines } from "./lan-machines.ts";
 
 let lan: LanMachines;
 before(async () => void (lan = await LanMachines.start()));
 after(async () => await lan[Symbol.asyncDispose]());
-
-test("an address that goes is waited for, and serves again when it is back", async () => {
-  await lan.address("del", `${HOST6}/64`);
-  await lan.until("the address to be waited for", (all) => all.some(({ state }) => state === "waiting"));
-  assert.match(
-    (await lan.states()).find(({ state }) => state === "waiting")?.reason ?? "",
-    /does not have the address fd77::10/,
-  );
-  assert.deepEqual(dataOf(await lan.asks(AT, "web.docker")), [HOST]);
-  await lan.address("add", `${HOST6}/64`);
-  await lan.serving(2);
-  assert.deepEqual(dataOf(await lan.asks(AT6, "web.docker")), [HOST]);
-});
 
 test("a program that takes port 53 keeps it, and is named", async () => {
   const other = await startUpstream(lan.engine, { address: HOST });
@@ -46,11 +33,13 @@ test("a program that takes port 53 keeps it, and is named", async () => {
 });
 
 test("a container that publishes port 53 keeps it, and is named", async () => {
-  await runContainer(lan.engine, {
+  const resolver = await runContainer(lan.engine, {
     name: "resolver",
     networks: ["n1"],
     args: ["--publish", `${HOST}:53:53/udp`],
   });
   await lan.until("the port to be taken", (all) => all.some(({ state }) => state === "failed"));
   assert.match((await lan.states())[0]?.reason ?? "", /by the container "resolver", which publishes it/);
+  await resolver.remove();
+  await lan.serving(2);
 });
