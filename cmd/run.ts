@@ -153,8 +153,7 @@ function settingsReader(options: SettingsOptions): ReadSettings {
   const layersOf = new WeakMap<RunSettings, readonly SettingsLayer[]>();
   return async (scope, inForce): Promise<RunSettings> => {
     const known = scope === "folders" && inForce !== undefined ? layersOf.get(inForce) : undefined;
-    const layers =
-      known !== undefined ? known : config === undefined ? above : [...above, await readSettingsInWorker(config)];
+    const layers = known ?? (config === undefined ? above : [...above, await readSettingsInWorker(config)]);
     const folders = await namedFolders(layers, fingerprintOfFolder);
     const settings = mergeSettings([...layers, ...(await readFolderLayers(layers, readFolderInWorker))]);
     const read = { ...settings, folders, host, stateDir, enginePid, isReplacing: options.replace === true, config };

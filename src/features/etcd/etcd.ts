@@ -13,6 +13,8 @@ import type { OtherMachines } from "../../container/names/services/member.ts";
 import { type Family, counter, gauge, sample } from "../../metrics/exposition.ts";
 import type { EngineCore, Prepared, RunCore, Running } from "../contract.ts";
 import type { GatewayOptions } from "./client/gateway.ts";
+import { noMirrorCounts } from "./client/mirror.ts";
+import { noPublisherCounts } from "./client/publisher.ts";
 import { EtcdConnection, type EtcdCounts } from "./connection.ts";
 import { type EtcdPolicy, etcdOf, machineNameOf } from "./feature.ts";
 import { ETCD_LIMITS } from "./limits.ts";
@@ -49,10 +51,7 @@ class Etcd implements Running {
   #options: GatewayOptions | undefined;
   #connection: EtcdConnection | undefined;
   /** Those of the run: a reload takes nothing from a total. */
-  readonly #counts: EtcdCounts = {
-    mirror: { lists: 0, reconnects: 0 },
-    publisher: { transactions: 0, writes: 0, failures: 0, losses: 0 },
-  };
+  readonly #counts: EtcdCounts = { mirror: noMirrorCounts(), publisher: noPublisherCounts() };
   /** What to publish; undefined inside of a KIND node. */
   #publication: Publication | undefined;
   /** No other process serves any more, so this one publishes. */

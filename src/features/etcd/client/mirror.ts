@@ -182,6 +182,10 @@ export interface MirrorCounts {
   reconnects: number;
 }
 
+export function noMirrorCounts(): MirrorCounts {
+  return { lists: 0, reconnects: 0 };
+}
+
 /**
  * Keeps what is below a prefix of etcd in memory: one list, then a watch from its revision on. It starts again
  * where etcd does not have the changes any more, and lasts until it is stopped, however long etcd is away.
@@ -201,7 +205,7 @@ export class Mirror {
 
   constructor(parts: MirrorParts) {
     this.#parts = parts;
-    this.counts = parts.counts ?? { lists: 0, reconnects: 0 };
+    this.counts = parts.counts ?? noMirrorCounts();
     this.#leases = new LeaseTimes(parts.gateway, (lease, ttlSeconds) => parts.keys.setLease(lease, ttlSeconds));
   }
 

@@ -81,6 +81,10 @@ export interface PublisherCounts {
   losses: number;
 }
 
+export function noPublisherCounts(): PublisherCounts {
+  return { transactions: 0, writes: 0, failures: 0, losses: 0 };
+}
+
 interface Claim {
   readonly lease: string;
   /** The own lease, and that of the run before. */
@@ -121,7 +125,7 @@ export class Publisher {
 
   constructor(parts: PublisherParts) {
     this.#parts = parts;
-    this.counts = parts.counts ?? { transactions: 0, writes: 0, failures: 0, losses: 0 };
+    this.counts = parts.counts ?? noPublisherCounts();
     this.#own = new OwnKeys(parts.root, this.#ownerKey);
     this.#now = parts.now ?? (() => performance.now());
     this.#wait = parts.wait ?? sleep;
